@@ -165,8 +165,15 @@ def names_and_origin(content: Mapping[str, Any]) -> list[str]:
         f"dofs ({len(content['dofs'])}, {len(content['independent_dofs'])} independent): {some(content['dofs'])}",
         f"created {content.get('created', 'at an unknown time')} by {versions(facts)}",
         f"command: artsim {facts.get('command', '')}",
+        *overlaps_told(facts),
         *model_warnings(content["warnings"]),
     ]
+
+
+def overlaps_told(facts: Mapping[str, Any]) -> list[str]:
+    """The number of pairs of shapes that were left out of contact, if any were."""
+    count = facts.get("overlaps_left_out")
+    return [f"pairs of shapes left out of contact, as no joint parts them: {count}"] if count else []
 
 
 def model_warnings(told: list[str]) -> list[str]:

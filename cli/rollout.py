@@ -19,7 +19,7 @@ from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
 from artsim.cli.run_options import GROUPS, run_config, run_options
-from artsim.cli.run_summary import MORE_EXACT, describe_residual
+from artsim.cli.run_summary import MORE_EXACT, describe_residual, overlaps_of, refuse_overlaps
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
@@ -184,6 +184,8 @@ def rollout(
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])
         warn_of_model(articulation.notes, models, reading_words(scene.load))
+    if scene.load["strict"]:
+        refuse_overlaps(plan)
     warm(kernels(plan))  # Ctrl-C still ends the process here, before there is an output
     threads = threads or available_cores()
     with caught_signals() as caught, progress_bar("simulating", samples, unit="samples", show=not quiet) as advance:
@@ -245,6 +247,7 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "stopped": outcome.stopped,
             "inside": outcome.inside,
             "deepest": outcome.deepest[1],
+            "overlaps": overlaps_of(plan),
             "sunk": outcome.sunk,
             "most_sunk": _most_sunk(outcome),
             "unsolved": outcome.unsolved,

@@ -24,7 +24,7 @@ from artsim.cli.progress import caught_signals, storage_errors
 from artsim.cli.run_controller import resumed_controller, typed_controller
 from artsim.cli.run_options import GROUPS, run_config, run_options, was_typed
 from artsim.cli.run_output import Destination, Report, output_options
-from artsim.cli.run_summary import refused, sentences, summary_of
+from artsim.cli.run_summary import refuse_overlaps, refused, sentences, summary_of
 from artsim.cli.scene_options import (
     SceneOptions,
     input_files,
@@ -177,7 +177,10 @@ def _inputs(
 
 
 def _ready(plan: Plan, controls: Controls | None, report: Report) -> list[str]:
-    """Have the kernels ready, and return the notes on the start. Raises StoppedError for one with --strict."""
+    """Have the kernels ready, and return the notes on the start. Raises StoppedError for one, and for pairs left out
+    of contact, with --strict."""
+    if report.strict:
+        refuse_overlaps(plan)
     if not plan.config.is_maximal:  # maximal ones need no kernels
         with contextlib.redirect_stderr(io.StringIO() if report.quiet else sys.stderr):  # that something is compiled
             warm((entry, 1) for entry in plan.entries)

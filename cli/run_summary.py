@@ -9,9 +9,12 @@ from typing import Any
 from artsim.cli.depths import describe_depth
 from artsim.io.format import schema
 from artsim.io.runs.run import Outcome
+from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.geometry.contacts import first_room
 from artsim.sim.runs.account import SUNK_FAR
 from artsim.sim.runs.compliances import is_without_effect
+from artsim.sim.runs.overlaps import told_of_overlaps
+from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 
 _FAR = 1e-3  # m or rad: loops that came open by more are reported
@@ -122,7 +125,18 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
     yielding = {"gave_way": _yielding(simulation), "gave_way_far": _gives_way_far(simulation)}
     yielding |= {"held_inside": _held_inside(simulation)}
-    return {"most": most, "deepest": deepest, **steps, **yielding, **rooms}
+    return {"most": most, "deepest": deepest, **steps, **yielding, **rooms, "overlaps": overlaps_of(simulation.plan)}
+
+
+def overlaps_of(plan: Plan) -> list[dict[str, Any]]:
+    """The links with shapes that are left out of contact since no joint parts them, and the number of these pairs."""
+    return [one._asdict() for one in plan.overlaps]
+
+
+def refuse_overlaps(plan: Plan) -> None:
+    """Raise StoppedError if pairs of shapes are left out of contact, for --strict."""
+    if plan.overlaps:
+        raise StoppedError(f"not started (--strict): {told_of_overlaps(plan.overlaps)}; {_EXCLUDE}")
 
 
 def _held_inside(simulation: Simulation) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from artsim.io.output_file.model_record import model_record
 from artsim.io.rollouts.draws import Draws, RolloutConfig
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.prepare import held_controls
+from artsim.io.runs.provenance import overlap_facts
 from artsim.io.runs.starts import DEEP
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError
@@ -329,7 +330,7 @@ def _content(
         labels=run_labels(plan),
         model=model_record(robot.articulation, plan.kept),
         facts=told,
-        provenance={**facts, "config": json.dumps(both, sort_keys=True), **told},
+        provenance={**facts, "config": json.dumps(both, sort_keys=True), **told, **overlap_facts(plan)},
         group="rollout",
         numbers={"time": np.arange(rows) * (plan.config.every * plan.dt)},
         inputs=_inputs(plan, controls),

@@ -27,7 +27,7 @@ from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.prepare import check_driven, plan_controls, prepared
 from artsim.io.runs.progress import progress_bar, warm
-from artsim.io.runs.provenance import made_elsewhere, provenance
+from artsim.io.runs.provenance import made_elsewhere, overlap_facts, provenance
 from artsim.io.runs.replay import TOLERANCE, Load, plan_of
 from artsim.io.settings import RolloutSettings
 from artsim.sim.foundation.apart import available_cores
@@ -88,6 +88,7 @@ class MemoryRollout(LabelledRows):
         self.labels = run_labels(plan)
         self.variables = tuple(name for name in schema.ROLLED if name in arrays)
         self.attrs: dict[str, Any] = {"title": f"artsim rollout of {plan.robot.articulation.name}"}
+        self.attrs |= overlap_facts(plan)
         self._arrays = {**arrays, "time": np.arange(row_count(plan)) * (plan.config.every * plan.dt)}
 
     def __getitem__(self, name: str) -> Array:

@@ -13,6 +13,8 @@ from artsim.io.readers.output import Output
 from artsim.sim.foundation.targets import level, processor
 from artsim.sim.runs.plan import Plan
 
+_MOST_OVERLAPS = 200  # of pairs of links, which an output names
+
 
 def facts_of(plan: Plan) -> dict[str, str | int | float]:
     """The attributes of /provenance that a plan determines."""
@@ -25,6 +27,19 @@ def facts_of(plan: Plan) -> dict[str, str | int | float]:
         "solver": config.solver,
         "coupling": config.coupling,
         "seed": config.seed,
+        **overlap_facts(plan),
+    }
+
+
+def overlap_facts(plan: Plan) -> dict[str, str | int | float]:
+    """The attributes of /provenance about pairs of shapes that are left out of contact: their number, and their links;
+    none if all take part."""
+    if not plan.overlaps:
+        return {}
+    links = [[one.link_a, one.link_b, one.pairs] for one in plan.overlaps[:_MOST_OVERLAPS]]
+    return {
+        "overlaps_left_out": sum(one.pairs for one in plan.overlaps),
+        "overlapping_links": json.dumps(links, ensure_ascii=False),
     }
 
 

@@ -16,7 +16,7 @@ from artsim.io.readers.recording import Recording, open_recording
 from artsim.io.runs.named import Tables, joined, row_count, run_labels
 from artsim.io.runs.prepare import prepared
 from artsim.io.runs.progress import progress_bar, warm
-from artsim.io.runs.provenance import provenance
+from artsim.io.runs.provenance import overlap_facts, provenance
 from artsim.io.runs.run import Outcome, run, stored_state
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -36,7 +36,7 @@ class MemoryRecording(LabelledRows):
         self.status = outcome.status
         self.labels = run_labels(plan)
         self.variables = tuple(name for name in schema.RECORDED if name in rows)
-        self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}"}
+        self.attrs = {"title": f"artsim run of {plan.robot.articulation.name}", **overlap_facts(plan)}
         self.dt, self.every = plan.dt, plan.config.every
         self.contacts = tables.get("contact", {})  # see Recording.contacts
         self.tables = tables  # by group of schema.RAGGED

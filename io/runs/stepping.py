@@ -30,6 +30,7 @@ from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
+from artsim.sim.geometry.contacts import Overlap
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import NON_FINITE
 from artsim.sim.runs import simulate
@@ -105,6 +106,11 @@ class Simulation:
     def robot(self) -> Robot:
         """The robot as it is simulated."""
         return self._simulation.plan.robot
+
+    @property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """The links with shapes that are left out of contact, since they overlap wherever the joints are."""
+        return self._simulation.plan.overlaps
 
     @property
     def steps(self) -> int:

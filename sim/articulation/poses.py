@@ -9,33 +9,38 @@ from artsim.sim.foundation.rotations import Real, rotation_matrix, turn_about_z
 
 
 def body_poses(model: Model, q: Real) -> tuple[Real, Real]:
-    """Rotations (nb, 3, 3) and origins (nb, 3) [m] of all bodies' internal frames at coordinates q (nq,)."""
+    """Rotations (…, nb, 3, 3) and origins (…, nb, 3) [m] of all bodies' internal frames at coordinates q (…, nq)."""
     nb = len(model.body_parent)
-    rotation, origin = np.tile(np.eye(3), (nb, 1, 1)), np.zeros((nb, 3))
+    rotation, origin = np.tile(np.eye(3), (*q.shape[:-1], nb, 1, 1)), np.zeros((*q.shape[:-1], nb, 3))
     for i in range(1, nb):
         above = model.body_parent[i]
         turn, place = pose_in_parent(model, i, q)
-        origin[i] = origin[above] + rotation[above] @ place
-        rotation[i] = rotation[above] @ turn
+        origin[..., i, :] = origin[..., above, :] + _turned(rotation[..., above, :, :], place)
+        rotation[..., i, :, :] = rotation[..., above, :, :] @ turn
     return rotation, origin
 
 
 def pose_in_parent(model: Model, i: int, q: Real) -> tuple[Real, Real]:
-    """Rotation (3, 3) and origin (3,) [m] of body i's internal frame in its parent's, at coordinates q (nq,)."""
+    """Rotation (…, 3, 3) and origin (…, 3) [m] of body i's internal frame in its parent's, at coordinates q (…, nq)."""
     kind, n = model.joint_type[i], int(model.body_coord[i])
-    shift, turn = np.zeros(3), np.eye(3)
+    shift, turn = np.zeros((*q.shape[:-1], 3)), np.eye(3)
     if kind == PRISMATIC:
-        shift[2] = q[n]
+        shift[..., 2] = q[..., n]
     elif kind == PLANAR:
-        shift[:2], turn = q[n : n + 2], turn_about_z(q[n + 2])
+        shift[..., :2], turn = q[..., n : n + 2], turn_about_z(q[..., n + 2])
     elif kind in (BALL, FREE):
         if kind == FREE:
-            shift, n = q[n : n + 3], n + 3
-        turn = rotation_matrix(tuple(q[n : n + 4]))
+            shift, n = q[..., n : n + 3], n + 3
+        turn = rotation_matrix(np.moveaxis(q[..., n : n + 4], -1, 0))
     else:
-        turn = turn_about_z(q[n])
+        turn = turn_about_z(q[..., n])
     joint = model.tree_rotation[i]
-    return joint @ turn, model.tree_position[i] + joint @ shift
+    return joint @ turn, model.tree_position[i] + _turned(joint, shift)
+
+
+def _turned(rotation: Real, v: Real) -> Real:
+    """Vectors (…, 3) turned by matrices (…, 3, 3)."""
+    return (rotation @ v[..., None])[..., 0]
 
 
 def at_leader(p: Real, x: float) -> tuple[float, float]:

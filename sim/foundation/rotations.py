@@ -10,16 +10,22 @@ from numpy.typing import NDArray
 Real = NDArray[np.float64]
 
 
-def rotation_matrix(quaternion: Sequence[float]) -> Real:
-    """Rotation matrix (3, 3), child to parent, of a unit quaternion (w, x, y, z)."""
+def rotation_matrix(quaternion: Sequence[float] | Real) -> Real:
+    """Rotation matrix (…, 3, 3), child to parent, of a unit quaternion (w, x, y, z), four numbers or arrays (…)."""
     w, x, y, z = quaternion
-    return np.array(
+    return _matrix(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
             [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ]
     )
+
+
+def _matrix(entries: Sequence[Sequence[float | Real]]) -> Real:
+    """The matrix (…, 3, 3) of these entries (…)."""
+    matrix = np.array(entries)
+    return matrix if matrix.ndim == 2 else np.moveaxis(matrix, (0, 1), (-2, -1))
 
 
 def quaternion(matrix: Real) -> Real:
@@ -63,10 +69,11 @@ def frame_with_x(axis: Sequence[float]) -> Real:
     return np.roll(frame_with_z((y, z, x)), (1, 1), (0, 1))
 
 
-def turn_about_z(angle: float) -> Real:
-    """The rotation (3, 3) about z by an angle [rad]."""
+def turn_about_z(angle: float | Real) -> Real:
+    """The rotation (…, 3, 3) about z by angles (…) [rad]."""
     c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    zero, one = np.zeros_like(c), np.ones_like(c)
+    return _matrix([[c, -s, zero], [s, c, zero], [zero, zero, one]])
 
 
 def symmetric(six: Sequence[float]) -> Real:

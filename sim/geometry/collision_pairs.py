@@ -22,7 +22,7 @@ from artsim.sim.articulation.description import (
     Part,
     Softness,
 )
-from artsim.sim.articulation.model import Compiled
+from artsim.sim.articulation.model import FREE, Compiled, Model
 from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import ModelError
@@ -186,14 +186,42 @@ def _groups(articulation: Articulation, compiled: Compiled) -> tuple[list[int], 
     Massless links between several joints of one link are passed over, since they are no links.
     """
     body, parent = compiled.model.link_body.tolist(), compiled.model.link_parent.tolist()
-    names = [link.name.rpartition("/")[2] for link in articulation.links]
     group: list[int] = []
     above: list[int] = []
     for n, up in enumerate(parent):
-        together = up >= 0 and body[n] == body[up] and not (parent[up] < 0 and body[up] == 0 and names[up] == "world")
+        together = up >= 0 and body[n] == body[up] and not _is_world(articulation, compiled, up)
         group.append(group[up] if together else n)
         above.append(above[up] if together else (group[up] if up >= 0 else -2))
     return group, above
+
+
+def _is_world(articulation: Articulation, compiled: Compiled, n: int) -> bool:
+    """True for a root that does not move and is called world: things fixed to it do not belong together."""
+    still = compiled.model.link_parent[n] < 0 and compiled.model.link_body[n] == 0
+    return bool(still and articulation.links[n].name.rpartition("/")[2] == "world")
+
+
+def robots_of_links(articulation: Articulation, compiled: Compiled) -> list[int]:
+    """For each link, the first link of its robot: the links below the world that joints connect, free joints left out;
+    -1 for the world itself."""
+    model = compiled.model
+    first: list[int] = []
+    for n, up in enumerate(model.link_parent.tolist()):
+        if _is_world(articulation, compiled, n):
+            first.append(-1)
+        else:
+            alone = up < 0 or first[up] < 0 or _is_freed(model, int(model.link_body[n]), int(model.link_body[up]))
+            first.append(n if alone else first[up])
+    return first
+
+
+def _is_freed(model: Model, body: int, above: int) -> bool:
+    """True if one of the joints between a body and one above it is free."""
+    while body != above:
+        if model.joint_type[body] == FREE:
+            return True
+        body = int(model.body_parent[body])
+    return False
 
 
 def _of_one_robot(articulation: Articulation, link: Array, *, self_collide: bool) -> Array:

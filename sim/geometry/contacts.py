@@ -206,6 +206,14 @@ class Sights(NamedTuple):
     floor: ConstReals1  # (n,) z in shape axes on which a height field stands [m]
 
 
+class Overlap(NamedTuple):
+    """Two links of a robot with shapes that overlap wherever the joints are, and are left out (runs/overlaps.py)."""
+
+    link_a: str
+    link_b: str
+    pairs: int  # of shapes that are left out
+
+
 class Touching(NamedTuple):
     """The shapes that may touch in a run; not itself a record."""
 
@@ -213,6 +221,7 @@ class Touching(NamedTuple):
     shapes: Shapes
     geoms: tuple[str, ...]  # names
     kept: Kept  # meshes and height fields as outputs store them
+    overlaps: tuple[Overlap, ...] = ()  # pairs that contacts.allowed lacks since no joint parts them
 
     @property
     def bodies(self) -> int:

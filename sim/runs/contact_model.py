@@ -20,6 +20,7 @@ from artsim.sim.geometry.contacts import OVAL, RIM, SHARP, Contacts, Touching
 from artsim.sim.geometry.solids import Kept, read_solids
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.overlaps import without_overlaps
 
 GROUND = "ground"
 
@@ -52,9 +53,9 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
         return None
     built = built._replace(geom=used[built.geom])
     contacts = _contacts(robot, pairs, built, config, articulation.options.friction_stiffness)
-    return Touching(
-        contacts, built.shapes, _names(pairs), kept_pieces(articulation, [geom for _, geom in pairs.geoms], built)
-    )
+    kept = kept_pieces(articulation, [geom for _, geom in pairs.geoms], built)
+    touching = Touching(contacts, built.shapes, _names(pairs), kept)
+    return touching if config.keep_overlaps else without_overlaps(robot, touching, notes)
 
 
 def _why_not(articulation: Articulation, robot: Robot, pairs: CollisionPairs) -> str:

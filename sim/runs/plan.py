@@ -23,7 +23,7 @@ from artsim.sim.foundation.errors import ModelError, SettingError
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
-from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT, Touching
+from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT, Overlap, Touching
 from artsim.sim.geometry.solids import Kept, joined
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS, RK4
@@ -95,6 +95,11 @@ class Plan:
     def spare(self) -> list[Any]:
         """Rollers of this plan that have run, for further rollouts; see sampled_runs.take_roller."""
         return []
+
+    @property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """The links with shapes that are left out of contact since no joint parts them (overlaps.py)."""
+        return () if self.touching is None else self.touching.overlaps
 
     @property
     def kept(self) -> Kept:
@@ -196,12 +201,12 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     equipped = equip(tied(articulation, config), robot.compiled, pushed.wrenches)
     config = _with_loop_targets(config, EquipmentLabels() if equipped is None else equipped.labels)
     start = _plan_start(articulation, config, robot, equipped, pushed, notes)
+    robot = _with_limits(robot, config)
     touching = touching_shapes(articulation, robot, config, notes)
     if config.on_ground is not None:
         stand_on_ground(robot.model, robot.labels, start.qpos, touching, config.on_ground)
     if touching is not None and chosen == "auto":
         config = with_rows_for_contacts(config, notes)
-    robot = _with_limits(robot, config)
     inputs = _plan_inputs(articulation, config, robot, equipped, notes)
     refuse_unservable(robot, config, equipped, touching)
     refuse_turning_drives(config, robot, inputs)

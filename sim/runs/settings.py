@@ -335,6 +335,11 @@ class Settings:
         "with its scene as the file says.",
     )
     self_collide: bool = CONTACT(False, "Let the links of a URDF collide with each other, except neighbours.")
+    keep_overlaps: bool = CONTACT(
+        False,
+        "Keep contacts of shapes of one robot that overlap in the file's pose and wherever the joints are, which are "
+        "left out and told otherwise.",
+    )
     ground_height: float = CONTACT(0.0, "Height of the ground [m].", bounds=METRES)
     ground_friction: float = CONTACT(
         1.0,
@@ -511,6 +516,7 @@ class RunSettings(TypedDict, total=False):
     sleep_time: float
     contacts: bool
     self_collide: bool
+    keep_overlaps: bool
     ground_height: float
     ground_friction: float
     restitution: float

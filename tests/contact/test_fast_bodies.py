@@ -153,7 +153,8 @@ def test_depth_is_measured_by_positions_whatever_the_reason(overlap: float) -> N
     """
     steps, dt = 200, 0.002
     model = load_text(stacked(overlap), name="stack.xml")
-    run = simulate(model, contacts=True, dt=dt, steps=steps, solver="pgs", iterations=2, record=("qpos",))
+    few: dict[str, Any] = {"solver": "pgs", "iterations": 2}
+    run = simulate(model, contacts=True, keep_overlaps=True, dt=dt, steps=steps, record=("qpos",), **few)
     found = run.simulation.gave_way
     assert found is not None
     one, two, depth, share = found
@@ -168,7 +169,8 @@ def test_depth_is_measured_by_positions_whatever_the_reason(overlap: float) -> N
 
 
 def test_the_overlap_at_the_start_is_no_depth_beside_it() -> None:
-    run = simulate(load_text(stacked(0.05), name="stack.xml"), contacts=True, dt=0.002, steps=50, record=("qpos",))
+    model = load_text(stacked(0.05), name="stack.xml")
+    run = simulate(model, contacts=True, keep_overlaps=True, dt=0.002, steps=50, record=("qpos",))
     found = run.simulation.gave_way
     assert run.simulation.contact_extremes[1] == pytest.approx(0.05, abs=0.01)
     assert found is None or found[3] <= 1e-4
