@@ -27,8 +27,8 @@ from artsim.sim.run_data.run_records import Rows
 
 MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
 MOST_DELASSUS_ROWS = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
-MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/lane_coulomb.py)
-MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
+MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/own_rows.py)
+MOST_TOGETHER = 64  # rows of all lanes of which these steps are taken together
 BLOCK = 16  # most rows that block_gs solves together
 CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these
 CROWD_COLOURS = 60  # of units that crowd.py visits abreast, at most: one per bit
@@ -70,7 +70,6 @@ class NewtonWork(NamedTuple):
     island_start: Ints1  # (nu + 1,) entry of `member` at which an island's blocks begin
     member: Ints1  # (nu,) the blocks, island by island
     order: Ints1  # (nu,) the blocks, island by island, in elimination order
-    marked: Ints1  # (rows,) pack_coulomb.py: 1 for units of some lanes
     unit_start: Ints1  # (nu + 1,) entry of `listed` at which an island's units begin
     listed: Ints1  # (rows,) first rows of the units, island by island
     factorised: Ints1  # (nu,) 1: the matrix of an island is factorised, with weight_used
@@ -307,7 +306,7 @@ class SolverBundle(NamedTuple):
     graph: DirectWork | None = None
     dense: BruteWork | Any = None
     pack: Any = None  # of packs: pack_contacts.PackSolver
-    lane: Any = None  # of packs: pack_contacts.LaneSolver
+    own: Any = None  # of packs: pack_contacts.OwnRows
     single: Any = None  # of packs: pack_contacts.SingleSolver
     call: SolverCall | Any = None
     fallback: SolverCall | Any = None  # newton's, with M̂ as a matrix, beside `tree` and `graph`
