@@ -44,6 +44,7 @@ from artsim.sim.run_data.scratch import (
     NewtonWork,
     SolverCall,
     newton_shapes,
+    whole_strips,
 )
 
 _USUAL = 8  # contacts of a pair; spheres and capsules have fewer
@@ -67,6 +68,7 @@ class PackSolver(NamedTuple):
     by_newton: Lanes1  # (1,) 1: newton itself has solved rows of the lane in this step
     in_impulses: Lanes1  # (1,) 1: the lane is solved in impulses, its own rows beside those of others
     placed: Lanes1  # (rows,) 1: the unit that begins with the row is among the lane's own
+    alike: Ints1  # (1,) 1: the rows of all lanes together are taken for the own rows of each
     own_row: Ints2  # (n, lanes) the row in a place of the lane's own rows; -1: none
     own_line: Ints2  # (n, lanes) its line of NewtonWork.half
     own_unit: Ints2  # (n, lanes) the unit, by number in NewtonWork.stepping_unit, in a place of the lane's own units
@@ -77,7 +79,15 @@ class PackSolver(NamedTuple):
 
 
 LaneRows = with_lanes(Rows, "LaneRows", ())
+LaneWork = with_lanes(NewtonWork, "LaneWork", ())
 LaneData = with_lanes(Workspace, "LaneData", ())
+
+
+class LaneSolver(NamedTuple):
+    """The few rows of one lane, without dofs, and their solver's scratch (solvers/lane_coulomb.py)."""
+
+    rows: LaneRows  # type: ignore[valid-type]
+    work: LaneWork  # type: ignore[valid-type]
 
 
 class OwnRows(NamedTuple):
@@ -293,6 +303,19 @@ def make_own_rows(work: NewtonWork, width: int) -> OwnRows:
     }
     own: NewtonWork = allocate(NewtonWork, shapes, width)
     return OwnRows(rows, own._replace(delassus=work.delassus, unit_stop=work.unit_stop))
+
+
+def make_lane_solver() -> LaneSolver:
+    """Allocate room for the few rows of a lane."""
+    n = MOST_TOGETHER
+    rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
+    shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
+        "factors": (n,),
+        **dict.fromkeys(("system", "delassus"), (n, whole_strips(n))),
+        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
+        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
+    }
+    return LaneSolver(rows, allocate(LaneWork, shapes))
 
 
 def lane_order(contact: PackContactBundle | None) -> LaneOrder:

@@ -81,6 +81,7 @@ class NewtonWork(NamedTuple):
     run_count: Ints1  # (nu,) runs of entries left of a block
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
+    marked: Ints1  # (rows,) lane_coulomb.py: places of a lane's rows
     crowded: Ints1  # (nu,) 1: an island is a crowd, which has no order
     structure_cone: Ints1  # (rows,) Rows.cone of the rows for which the structure was found
     structure_soft: Ints1  # (rows,) 1: these rows had a compliance
@@ -307,6 +308,7 @@ class SolverBundle(NamedTuple):
     dense: BruteWork | Any = None
     pack: Any = None  # of packs: pack_contacts.PackSolver
     own: Any = None  # of packs: pack_contacts.OwnRows
+    lane: Any = None  # of packs: pack_contacts.LaneSolver
     single: Any = None  # of packs: pack_contacts.SingleSolver
     call: SolverCall | Any = None
     fallback: SolverCall | Any = None  # newton's, with M̂ as a matrix, beside `tree` and `graph`

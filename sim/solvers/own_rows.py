@@ -11,9 +11,10 @@ lane depends on no other. Impulses are in N s or N m s, velocities in rad/s or m
 
 from __future__ import annotations
 
+from artsim.sim.contact.pack_contacts import PackSolver
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import gathered, lane_count, lane_get, lane_of, lane_set, zero_like
-from artsim.sim.foundation.records import Ints1, Ints2, Pack
+from artsim.sim.foundation.lanes import gathered, lane_count, lane_get, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.records import Ints1, Ints2, Lanes1, Pack
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
 from artsim.sim.solvers.blocks import island_places
@@ -42,6 +43,12 @@ def _place_units(rows: Rows, solver: SolverBundle) -> None:
     for unit in range(work.sizes[STEPPING_UNITS]):
         n = work.stepping_unit[unit]
         size = max(rows.cone[n], 1)
+        if pack.alike[0] == 1:
+            _add_unit(own.rows.cone, solver, end, size)
+            for row in range(size):
+                pack.own_row[end + row, 0] = n + row
+            end += size
+            continue
         if size != before:
             before, first, first_unit = size, end, own.work.sizes[STEPPING_UNITS]
             for lane in range(lanes):
@@ -86,6 +93,8 @@ def _move_lines(solver: SolverBundle, island: int) -> None:
     work, pack, own = solver.newton, solver.pack, solver.own.work
     first, last = island_places(work, island)
     nu = work.half.shape[1]
+    if pack.alike[0] == 1:
+        return
     for i in range(row_count(own)):
         if _differs(pack.own_line, i):
             for c in range(first, last):
@@ -114,26 +123,39 @@ def _differs(places: Ints2, at: int) -> bool:
 @njit
 def take_own_rows(rows: Rows, solver: SolverBundle) -> None:
     """Copy the lanes' own rows from the rows of all, with the λ and the velocities there."""
-    pack, own, work, all_rows = solver.pack, solver.own.rows, solver.own.work, solver.newton
-    places = pack.own_row
+    pack, own, work, shared = solver.pack, solver.own.rows, solver.own.work, solver.newton
     for i in range(row_count(work)):
-        own.slope[i] = gathered(rows.slope, places, i, 1, 0)
-        own.cfm[i] = gathered(rows.cfm, places, i, 1, 0)
-        own.lower[i] = gathered(rows.lower, places, i, 1, 0)
-        own.upper[i] = gathered(rows.upper, places, i, 1, 0)
-        own.impulse[i] = gathered(rows.impulse, places, i, 1, 0)
+        own.slope[i] = _own(rows.slope, pack, i)
+        own.cfm[i] = _own(rows.cfm, pack, i)
+        own.lower[i] = _own(rows.lower, pack, i)
+        own.upper[i] = _own(rows.upper, pack, i)
+        own.impulse[i] = _own(rows.impulse, pack, i)
         work.centre[i] = own.impulse[i]
-        work.velocity[i] = gathered(all_rows.velocity, places, i, 1, 0)
-        work.eps[i] = gathered(all_rows.eps, places, i, 1, 0)
-        work.rho[i] = gathered(all_rows.rho, places, i, 1, 0)
+        work.velocity[i] = _own(shared.velocity, pack, i)
+        work.eps[i] = _own(shared.eps, pack, i)
+        work.rho[i] = _own(shared.rho, pack, i)
         work.along[i] = zero_like(work.rho[i])
         work.linear[i] = zero_like(work.rho[i])
+
+
+@inlined
+def _own(values: Lanes1, pack: PackSolver, i: int) -> Pack:
+    """Values of the lanes' own rows in this place."""
+    if pack.alike[0] == 1:
+        return values[pack.own_row[i, 0]]
+    return gathered(values, pack.own_row, i, 1, 0)
 
 
 @njit
 def give_own_impulses(rows: Rows, solver: SolverBundle, chosen: Pack) -> None:
     """Set λ and λ_k of the rows of all to the λ of the lanes' own rows, in lanes where `chosen` is 1."""
     pack, own = solver.pack, solver.own
+    if pack.alike[0] == 1:
+        for i in range(row_count(own.work)):
+            n = pack.own_row[i, 0]
+            rows.impulse[n] = where_greater(chosen, zero_like(chosen), own.rows.impulse[i], rows.impulse[n])
+            solver.newton.centre[n] = rows.impulse[n]
+        return
     for lane in range(lane_count(chosen)):
         if lane_of(chosen, lane) > 0.0:
             for i in range(row_count(own.work)):

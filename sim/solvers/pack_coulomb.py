@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, lane_count, lane_of, where_greater, with_lane, zero_like
+from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_of, where_greater, with_lane, zero_like
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import Rows, Step
@@ -25,10 +23,20 @@ from artsim.sim.solvers.coulomb import Effort, Task, balance, balance_by_factor,
 from artsim.sim.solvers.coulomb_system import residual, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit
 from artsim.sim.solvers.impulses import keep
+from artsim.sim.solvers.lane_coulomb import settle_lane
 from artsim.sim.solvers.loads import acts, loads_are_open
 from artsim.sim.solvers.own_rows import give_own_impulses, set_own_delassus, take_own_rows
-from artsim.sim.solvers.tolerance import ENOUGH, UNTRIED, largest_pull, natural_impulse, rounding, tolerance_of
+from artsim.sim.solvers.tolerance import (
+    ENOUGH,
+    UNBOUNDED,
+    UNTRIED,
+    largest_pull,
+    natural_impulse,
+    rounding,
+    tolerance_of,
+)
 
+_ALIKE = 0.7  # share of the rows of all lanes, in one lane, above which the lanes' own rows are not sorted out
 _REFINEMENTS = 4  # of a lane's impulses by the velocities that follow from x: the first suffices as a rule
 
 
@@ -99,16 +107,16 @@ def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
         else:
-            one_sided = where_greater(rows.lower[n], zero - math.inf, size, zero)
-            of_limits = of_limits + where_greater(zero + math.inf, rows.upper[n], zero, one_sided)
+            one_sided = where_greater(rows.lower[n], zero - UNBOUNDED, size, zero)
+            of_limits = of_limits + where_greater(rows.upper[n], zero + UNBOUNDED, one_sided, zero)
     within = where_greater(largest_pull(rows, work, island), zero + MOST_PULL, zero, zero + 1.0)
+    others = where_greater(of_contacts, zero, zero, count - of_limits)
+    within = where_greater(others, zero, zero, where_greater(count, zero, within, zero))
     if differ(solver):
-        within = where_greater(of_contacts + of_limits, zero, within, zero)
         return where_greater(count, zero + MOST_OF_LANE, zero, within)
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         dofs += work.block_start[b + 1] - work.block_start[b]
-    within = where_greater(of_contacts, zero, within, zero)
     within = where_greater(of_contacts, zero + dofs, zero, within)
     return where_greater(count, zero + MOST_DELASSUS_ROWS, zero, within)
 
@@ -139,6 +147,12 @@ def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> No
         if any_positive(pack.placed[n]):
             list_unit(work, n)
     pack.in_impulses[0] = now
+    own, together = zero, 0
+    for unit in range(work.sizes[STEPPING_UNITS]):
+        n = work.stepping_unit[unit]
+        own = own + max(rows.cone[n], 1) * pack.placed[n]
+        together += max(rows.cone[n], 1)
+    pack.alike[0] = 1 if highest(own) > _ALIKE * together else 0
 
 
 @njit
@@ -205,12 +219,17 @@ def _settle_own_rows(rows: Rows, step: Step, solver: SolverBundle, island: int, 
     set_rates(rows, work, island, tolerance)
     solved, last = zero, zero + UNTRIED
     for _ in range(_REFINEMENTS):
-        take_own_rows(rows, solver)
-        left = take_rounds(None, solver.own.rows, None, solver.own.work, 0, (running, opened, tolerance, limit), effort)
-        give_own_impulses(rows, solver, running)
-        running = where_greater(left, ENOUGH * tolerance, zero, running)
         if not any_positive(running):
             break
+        take_own_rows(rows, solver)
+        if effort[2]:
+            left = take_rounds(
+                None, solver.own.rows, None, solver.own.work, 0, (running, opened, tolerance, limit), effort
+            )
+        else:
+            left = _settle_one_by_one(solver, (running, opened, tolerance, limit), effort)
+        give_own_impulses(rows, solver, running)
+        running = where_greater(left, ENOUGH * tolerance, zero, running)
         refresh(rows, step, work, island, running)
         size = residual(rows, work, island)
         good = ENOUGH * largest(rounding(rows, work, island), tolerance)
@@ -218,3 +237,15 @@ def _settle_own_rows(rows: Rows, step: Step, solver: SolverBundle, island: int, 
         keep(rows, solver, island, rows.impulse, ended)
         solved, running, last = solved + ended, running - ended, size
     return solved
+
+
+@njit
+def _settle_one_by_one(solver: SolverBundle, task: Task, effort: Effort) -> Pack:
+    """Solve the own rows of chosen lanes, each lane by itself; return their residuals [rad/s or m/s]."""
+    running, opened, tolerance, limit = task
+    left = zero_like(running)
+    for lane in range(lane_count(left)):
+        if lane_of(running, lane) > 0.0:
+            of_lane = (1.0, lane_of(opened, lane), lane_of(tolerance, lane), lane_of(limit, lane))
+            left = with_lane(left, lane, settle_lane(solver, lane, of_lane, effort))
+    return left

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.contact.pack_contacts import (
+    LaneSolver,
     OwnRows,
     PackAdhesion,
     PackContactBundle,
@@ -219,7 +220,9 @@ OwnState = with_lanes(State, "OwnState", ())
 ALONE = with_members(Alone, model=OwnModel, state=OwnState)
 
 
-_NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, own=OwnRows, single=SingleSolver)
+_NEWTON = with_members(
+    SolverBundle, newton=NewtonWork, pack=PackSolver, own=OwnRows, lane=LaneSolver, single=SingleSolver
+)
 _ROBOT = with_members(RobotBundle, model=PackModel, state=PackState)
 SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (_ROBOT, Rows, PackStep, _NEWTON))
 

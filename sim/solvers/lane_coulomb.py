@@ -1,0 +1,72 @@
+"""Coulomb's law for one lane of a pack, in the impulses of its own few rows.
+
+A lane that needs many Newton steps takes them by itself, as a single robot: the others would have to wait for it. Its
+own rows (own_rows.py) are copied into records of one robot (contact/pack_contacts.py: LaneSolver), without dofs:
+velocities of rows follow from impulses by W alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
+"""
+
+from __future__ import annotations
+
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import lane_get, lane_set
+from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
+from artsim.sim.solvers.coulomb import Effort, Task, take_rounds
+from artsim.sim.solvers.delassus import list_unit, row_count
+
+
+@njit
+def settle_lane(solver: SolverBundle, lane: int, task: Task, effort: Effort) -> float:
+    """Solve the lane's own rows from the λ and the velocities there, by `take_rounds`; their λ becomes that found.
+    Return their residual [rad/s or m/s].
+    """
+    own = solver.lane.work
+    _take_rows(solver, lane)
+    left = take_rounds(None, solver.lane.rows, None, own, 0, task, effort)
+    for i in range(row_count(own)):
+        lane_set(solver.own.rows.impulse, own.marked[i], lane, solver.lane.rows.impulse[i])
+    return left
+
+
+@njit
+def _take_rows(solver: SolverBundle, lane: int) -> None:
+    """Copy the units of the lane, and their part of W."""
+    shared, own, rows = solver.own, solver.lane.work, solver.lane.rows
+    own.sizes[STEPPING_UNITS] = 0
+    count = 0
+    begin = 0
+    for unit in range(shared.work.sizes[STEPPING_UNITS]):
+        end = shared.work.unit_stop[unit]
+        if lane_get(shared.rows.upper, begin, lane) > lane_get(shared.rows.lower, begin, lane):
+            rows.cone[count] = shared.rows.cone[begin]
+            own.listed[own.sizes[STEPPING_UNITS]] = count
+            list_unit(own, count)
+            for row in range(begin, end):
+                _take_row(solver, row, lane, count)
+                own.delassus_row[count] = count
+                own.marked[count] = row
+                count += 1
+            own.unit_stop[own.sizes[STEPPING_UNITS] - 1] = count
+        begin = end
+    own.unit_start[1] = own.sizes[STEPPING_UNITS]
+    room = shared.work.delassus.shape[1]
+    for i in range(count):
+        for j in range(count):
+            own.delassus[i, j] = lane_get(shared.work.delassus, own.marked[i] * room + own.marked[j], lane)
+
+
+@inlined
+def _take_row(solver: SolverBundle, n: int, lane: int, to: int) -> None:
+    """Copy one of the lane's own rows."""
+    rows, work = solver.own.rows, solver.own.work
+    lane_rows, own = solver.lane.rows, solver.lane.work
+    lane_rows.slope[to] = lane_get(rows.slope, n, lane)
+    lane_rows.cfm[to] = lane_get(rows.cfm, n, lane)
+    lane_rows.lower[to] = lane_get(rows.lower, n, lane)
+    lane_rows.upper[to] = lane_get(rows.upper, n, lane)
+    lane_rows.impulse[to] = lane_get(rows.impulse, n, lane)
+    own.centre[to] = lane_rows.impulse[to]
+    own.velocity[to] = lane_get(work.velocity, n, lane)
+    own.eps[to] = lane_get(work.eps, n, lane)
+    own.rho[to] = lane_get(work.rho, n, lane)
+    own.along[to] = 0.0
+    own.linear[to] = 0.0
