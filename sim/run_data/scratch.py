@@ -28,6 +28,7 @@ from artsim.sim.run_data.run_records import Rows
 MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
 MOST_DELASSUS_ROWS = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
 MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/own_rows.py)
+MOST_ABREAST = 20  # rows of a lane that takes these steps together with others
 MOST_TOGETHER = 64  # rows of all lanes of which these steps are taken together
 BLOCK = 16  # most rows that block_gs solves together
 CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these

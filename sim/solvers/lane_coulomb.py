@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
+from artsim.sim.foundation.records import Ints1
 from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
 from artsim.sim.solvers.coulomb import Effort, Task, take_rounds
 from artsim.sim.solvers.delassus import list_unit, row_count
 
 
 @njit
-def settle_lane(solver: SolverBundle, lane: int, task: Task, effort: Effort) -> float:
+def settle_lane(cone: Ints1, solver: SolverBundle, lane: int, task: Task, effort: Effort) -> float:
     """Solve the lane's own rows from the λ and the velocities there, by `take_rounds`; their λ becomes that found.
-    Return their residual [rad/s or m/s].
+    Return their residual [rad/s or m/s]. cone: that of the rows of all lanes.
     """
     own = solver.lane.work
-    _take_rows(solver, lane)
+    _take_rows(cone, solver, lane)
     left = take_rounds(None, solver.lane.rows, None, own, 0, task, effort)
     for i in range(row_count(own)):
         lane_set(solver.own.rows.impulse, own.marked[i], lane, solver.lane.rows.impulse[i])
@@ -28,25 +29,25 @@ def settle_lane(solver: SolverBundle, lane: int, task: Task, effort: Effort) -> 
 
 
 @njit
-def _take_rows(solver: SolverBundle, lane: int) -> None:
+def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
     """Copy the units of the lane, and their part of W."""
     shared, own, rows = solver.own, solver.lane.work, solver.lane.rows
     own.sizes[STEPPING_UNITS] = 0
-    count = 0
-    begin = 0
-    for unit in range(shared.work.sizes[STEPPING_UNITS]):
-        end = shared.work.unit_stop[unit]
-        if lane_get(shared.rows.upper, begin, lane) > lane_get(shared.rows.lower, begin, lane):
-            rows.cone[count] = shared.rows.cone[begin]
+    count, at = 0, 0
+    while at < solver.pack.own_end[lane]:
+        n = solver.pack.own_row[at, lane]
+        size = 1 if n < 0 else max(cone[n], 1)
+        if n >= 0 and lane_get(shared.rows.upper, at, lane) > lane_get(shared.rows.lower, at, lane):
+            rows.cone[count] = cone[n]
             own.listed[own.sizes[STEPPING_UNITS]] = count
             list_unit(own, count)
-            for row in range(begin, end):
+            for row in range(at, at + size):
                 _take_row(solver, row, lane, count)
                 own.delassus_row[count] = count
                 own.marked[count] = row
                 count += 1
             own.unit_stop[own.sizes[STEPPING_UNITS] - 1] = count
-        begin = end
+        at += size
     own.unit_start[1] = own.sizes[STEPPING_UNITS]
     room = shared.work.delassus.shape[1]
     for i in range(count):

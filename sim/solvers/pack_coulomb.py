@@ -11,6 +11,7 @@ from artsim.sim.run_data.run_records import Rows, Step
 from artsim.sim.run_data.scratch import (
     KEPT_ISLAND,
     KEPT_UNITS,
+    MOST_ABREAST,
     MOST_DELASSUS_ROWS,
     MOST_OF_LANE,
     MOST_TOGETHER,
@@ -152,7 +153,9 @@ def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> No
         n = work.stepping_unit[unit]
         own = own + max(rows.cone[n], 1) * pack.placed[n]
         together += max(rows.cone[n], 1)
-    pack.alike[0] = 1 if highest(own) > _ALIKE * together else 0
+    pack.apart[0] = where_greater(own, zero + MOST_ABREAST, now, zero)
+    alike = highest(own) > _ALIKE * together and not any_positive(pack.apart[0])
+    pack.alike[0] = 1 if alike else 0
 
 
 @njit
@@ -222,12 +225,13 @@ def _settle_own_rows(rows: Rows, step: Step, solver: SolverBundle, island: int, 
         if not any_positive(running):
             break
         take_own_rows(rows, solver)
-        if effort[2]:
-            left = take_rounds(
-                None, solver.own.rows, None, solver.own.work, 0, (running, opened, tolerance, limit), effort
-            )
-        else:
-            left = _settle_one_by_one(solver, (running, opened, tolerance, limit), effort)
+        apart = running * solver.pack.apart[0] if effort[2] else running
+        left = _settle_one_by_one(rows, solver, (apart, opened, tolerance, limit), effort)
+        abreast = running - apart
+        if any_positive(abreast):
+            task = (abreast, opened, tolerance, limit)
+            found = take_rounds(None, solver.own.rows, None, solver.own.work, 0, task, effort)
+            left = where_greater(abreast, zero, found, left)
         give_own_impulses(rows, solver, running)
         running = where_greater(left, ENOUGH * tolerance, zero, running)
         refresh(rows, step, work, island, running)
@@ -240,12 +244,12 @@ def _settle_own_rows(rows: Rows, step: Step, solver: SolverBundle, island: int, 
 
 
 @njit
-def _settle_one_by_one(solver: SolverBundle, task: Task, effort: Effort) -> Pack:
+def _settle_one_by_one(rows: Rows, solver: SolverBundle, task: Task, effort: Effort) -> Pack:
     """Solve the own rows of chosen lanes, each lane by itself; return their residuals [rad/s or m/s]."""
     running, opened, tolerance, limit = task
     left = zero_like(running)
     for lane in range(lane_count(left)):
         if lane_of(running, lane) > 0.0:
             of_lane = (1.0, lane_of(opened, lane), lane_of(tolerance, lane), lane_of(limit, lane))
-            left = with_lane(left, lane, settle_lane(solver, lane, of_lane, effort))
+            left = with_lane(left, lane, settle_lane(rows.cone, solver, lane, of_lane, effort))
     return left
