@@ -40,7 +40,6 @@ from artsim.sim.geometry.contacts import (
 )
 from artsim.sim.run_data.run_records import Rows, Step
 from artsim.sim.run_data.scratch import (
-    MOST_OF_LANE,
     MOST_TOGETHER,
     NewtonWork,
     SolverCall,
@@ -67,8 +66,15 @@ class PackSolver(NamedTuple):
     skip: Lanes1  # (1,) 1: the solver ignores the lane
     yields: Lanes1  # (1,) 1: contacts of the lane yield, and newton itself settles its rows
     by_newton: Lanes1  # (1,) 1: newton itself has solved rows of the lane in this step
-    in_impulses: Lanes1  # (1,) 1: the lane is solved in impulses, with a W that it shares with others
-    settled: Lanes1  # (1,) 1: the lane's impulses are found, by itself
+    in_impulses: Lanes1  # (1,) 1: the lane is solved in impulses, its own rows beside those of others
+    placed: Lanes1  # (rows,) 1: the unit that begins with the row is among the lane's own
+    apart: Lanes1  # (1,) 1: the lane has so many rows that it takes its steps by itself
+    alike: Ints1  # (1,) 1: the rows of all lanes together are taken for the own rows of each
+    own_row: Ints2  # (n, lanes) the row in a place of the lane's own rows; -1: none
+    own_line: Ints2  # (n, lanes) its line of NewtonWork.half
+    own_unit: Ints2  # (n, lanes) the unit, by number in NewtonWork.stepping_unit, in a place of the lane's own units
+    own_end: Ints1  # (lanes,) the end of the lane's own rows
+    own_lines: Ints1  # (1,) the end of all of them
     free: Lanes1  # (nu,) velocities without rows
     change: Lanes1  # (nu,) velocity change found by the solver
     impulse: Lanes1  # (rows,)
@@ -84,6 +90,13 @@ class LaneSolver(NamedTuple):
 
     rows: LaneRows  # type: ignore[valid-type]
     work: LaneWork  # type: ignore[valid-type]
+
+
+class OwnRows(NamedTuple):
+    """Each lane's own rows side by side, without dofs, and their solver's scratch (solvers/own_rows.py)."""
+
+    rows: Rows
+    work: NewtonWork
 
 
 class LaneOrder(NamedTuple):
@@ -220,7 +233,8 @@ def make_pack_rows(of: RowOrigins, tied: bool, width: int) -> tuple[Rows, Newton
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
         **dict.fromkeys(("free", "change", "kept"), (nu,)),
-        "impulse": (n,),
+        **dict.fromkeys(("impulse", "placed"), (n,)),
+        **own_shapes(width),
     }
     solver: PackSolver = allocate(PackSolver, of_solver, width)
     rows: Rows = allocate(Rows, shapes, width)
@@ -274,9 +288,28 @@ def lane_solver_shapes(nu: int) -> dict[str, tuple[int, ...]]:
     }
 
 
+def own_shapes(lanes: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of the fields of PackSolver that tell the rows of this number of lanes."""
+    return {**dict.fromkeys(("own_row", "own_line", "own_unit"), (MOST_TOGETHER, lanes)), "own_end": (lanes,)}
+
+
+def make_own_rows(work: NewtonWork, width: int) -> OwnRows:
+    """Allocate room for the own rows of lanes, whose W and units are those that `work` holds."""
+    n = MOST_TOGETHER
+    rows = allocate(Rows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)}, width)
+    shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
+        "factors": (n,),
+        "system": (n, n),
+        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
+        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_idle"), (n,)),
+    }
+    own: NewtonWork = allocate(NewtonWork, shapes, width)
+    return OwnRows(rows, own._replace(delassus=work.delassus, unit_stop=work.unit_stop))
+
+
 def make_lane_solver() -> LaneSolver:
     """Allocate room for the few rows of a lane."""
-    n = MOST_OF_LANE
+    n = MOST_TOGETHER
     rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
         "factors": (n,),

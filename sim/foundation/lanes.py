@@ -344,6 +344,43 @@ overload(lane_set)(
 )
 
 
+def gathered(values: Any, places: Any, at: int, stride: int, offset: int) -> Any:
+    """The T of entries from a lane array, for each lane its own: flat indices places[at, lane] stride + offset; 0 where
+    the place is negative."""
+    place = int(places[at, 0])
+    return float(values.reshape(-1)[place * stride + offset]) if place >= 0 else 0.0
+
+
+@intrinsic
+def _gathered(typing_context: Any, values: Any, places: Any, at: Any, stride: Any, offset: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        table = make_array(sig.args[1])(context, builder, args[1]).data
+        result, none = ir.Constant(_VECTOR, [0.0] * WIDTH), ir.Constant(ir.IntType(64), 0)
+        for lane in range(WIDTH):
+            index = builder.add(builder.mul(args[2], ir.Constant(args[2].type, WIDTH)), ir.Constant(args[2].type, lane))
+            place = builder.load(builder.gep(table, [index]))
+            missing = builder.icmp_signed("<", place, none)
+            within = builder.add(builder.mul(builder.select(missing, none, place), args[3]), args[4])
+            pointer = _lane_pointer(context, builder, sig.args[0], args[0], within, ir.Constant(within.type, lane))
+            value = builder.select(missing, ir.Constant(ir.DoubleType(), 0.0), builder.load(pointer))
+            result = builder.insert_element(result, value, ir.Constant(_LANE, lane))
+        return result
+
+    return pack(values, places, types.int64, types.int64, types.int64), codegen
+
+
+@overload(gathered)
+def _gathered_of(values, places, at, stride, offset):  # type: ignore[no-untyped-def]
+    if values.dtype == pack:
+        return lambda values, places, at, stride, offset: _gathered(values, places, at, stride, offset)
+
+    def one(values, places, at, stride, offset):  # type: ignore[no-untyped-def]
+        place = places[at, 0]
+        return values.reshape(-1)[place * stride + offset] if place >= 0 else 0.0
+
+    return one
+
+
 # ------------------------------------------------------------------ rows of robots to lanes and back
 
 

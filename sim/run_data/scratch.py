@@ -29,8 +29,9 @@ from artsim.sim.run_data.run_records import Rows
 
 MOST_LINES = 24  # rows of contacts of one pair of bodies that are added to the Newton matrix at once
 MOST_DELASSUS_ROWS = 24  # rows of an island whose Newton steps are taken in impulses (solvers/delassus.py)
-MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/lane_coulomb.py)
-MOST_TOGETHER = 64  # rows of all lanes of which W is found together (solvers/pack_coulomb.py)
+MOST_OF_LANE = 48  # rows of a lane of a pack whose Newton steps are taken in impulses (solvers/own_rows.py)
+MOST_ABREAST = 20  # rows of a lane that takes these steps together with others
+MOST_TOGETHER = 64  # rows of all lanes of which these steps are taken together
 BLOCK = 16  # most rows that block_gs solves together
 CROWD_TREES = 40  # trees of a crowd, an island that crowd.py solves, are more than these
 CROWD_COLOURS = 60  # of units that crowd.py visits abreast, at most: one per bit
@@ -72,7 +73,6 @@ class NewtonWork(NamedTuple):
     island_start: Ints1  # (nu + 1,) entry of `member` at which an island's blocks begin
     member: Ints1  # (nu,) the blocks, island by island
     order: Ints1  # (nu,) the blocks, island by island, in elimination order
-    marked: Ints1  # (rows,) pack_coulomb.py: 1 for units of some lanes
     unit_start: Ints1  # (nu + 1,) entry of `listed` at which an island's units begin
     listed: Ints1  # (rows,) first rows of the units, island by island
     factorised: Ints1  # (nu,) 1: the matrix of an island is factorised, with weight_used
@@ -84,6 +84,7 @@ class NewtonWork(NamedTuple):
     run_count: Ints1  # (nu,) runs of entries left of a block
     run_start: Ints2  # (blocks, blocks) their first columns
     run_stop: Ints2  # (blocks, blocks)
+    marked: Ints1  # (rows,) lane_coulomb.py: places of a lane's rows
     crowded: Ints1  # (nu,) 1: an island is a crowd, which has no order
     structure_cone: Ints1  # (rows,) Rows.cone of the rows for which the structure was found
     structure_soft: Ints1  # (rows,) 1: these rows had a compliance
@@ -309,6 +310,7 @@ class SolverBundle(NamedTuple):
     graph: DirectWork | None = None
     dense: BruteWork | Any = None
     pack: Any = None  # of packs: pack_contacts.PackSolver
+    own: Any = None  # of packs: pack_contacts.OwnRows
     lane: Any = None  # of packs: pack_contacts.LaneSolver
     single: Any = None  # of packs: pack_contacts.SingleSolver
     call: SolverCall | Any = None

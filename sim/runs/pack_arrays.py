@@ -20,6 +20,7 @@ from artsim.sim.contact.pack_contacts import (
     enlarged,
     make_lane_contacts,
     make_lane_solver,
+    make_own_rows,
     make_pack_contacts,
     make_pack_rows,
 )
@@ -163,7 +164,7 @@ def connect_solver(
     width: int,
 ) -> object:
     """Let the pack's kernel call the solver, for as long as the returned object is kept."""
-    solver = SolverBundle(newton, pack=pack, lane=make_lane_solver(), single=single)
+    solver = SolverBundle(newton, pack=pack, own=make_own_rows(newton, width), lane=make_lane_solver(), single=single)
     return point_at(SOLVE_PACK, width, pack.entry, robot, rows, step, solver)
 
 

@@ -55,6 +55,13 @@ def list_unit(work: NewtonWork, n: int) -> None:
 def set_delassus(rows: Rows, work: NewtonWork, island: int) -> None:
     """work.delassus (rows, rows) = J M̂⁻¹ Jᵀ of the units listed, of the island, for M̂ factorised in work.matrix
     [velocity per impulse]."""
+    set_halves(rows, work, island)
+    multiply_halves(work, island, work.sizes[STEPPING_UNITS])
+
+
+@njit
+def set_halves(rows: Rows, work: NewtonWork, island: int) -> None:
+    """work.half = J L⁻¹ D^(-½) of the units listed, of the island, a line a row."""
     first, last = island_places(work, island)
     for i in range(first, last):
         work.right[0, i] = sqrt(work.pivot[i])
@@ -62,13 +69,21 @@ def set_delassus(rows: Rows, work: NewtonWork, island: int) -> None:
     for unit in range(work.sizes[STEPPING_UNITS]):
         n = work.stepping_unit[unit]
         _set_half(rows, work, island, n, unit, m)
-        _set_products(work, island, unit, m, max(rows.cone[n], 1))
         for row in range(max(rows.cone[n], 1)):
             work.delassus_row[m + row] = n + row
         m += max(rows.cone[n], 1)
         work.unit_stop[unit] = m
     work.sizes[KEPT_UNITS] = work.sizes[STEPPING_UNITS]
     work.sizes[KEPT_ISLAND] = island + 1
+
+
+@njit
+def multiply_halves(work: NewtonWork, island: int, units: int) -> None:
+    """work.delassus = the products of the lines of work.half, for this number of units."""
+    m = 0
+    for unit in range(units):
+        _set_products(work, island, unit, m, work.unit_stop[unit] - m)
+        m = work.unit_stop[unit]
 
 
 @njit
@@ -209,20 +224,62 @@ def find_in_impulses(rows: Rows, work: NewtonWork, island: int) -> None:
     width = (m + strip - 1) // strip * strip
     _set_system(rows, work, width)
     _reduce(work, width)
-    for i in range(m - 1, -1, -1):
-        if work.unit_idle[i] == 0:
-            value = z[i]
-            for c in range(i + 1, m):
-                value = value - A[i, c] * z[c]
-            z[i] = value * work.system_pivot[i]
-    for c in range(0, width, strip):
+    _substitute_back(work)
+    c = 0
+    while c + 4 * strip <= width:
+        _multiply_four(work, m, c, strip)
+        c += 4 * strip
+    while c < width:
         along = z[0] * load_strip(W, 0, c)
         for r in range(1, m):
             along = along + z[r] * load_strip(W, r, c)
         store_strip(A, 0, c, along)
+        c += strip
     for i in range(m):
         work.along[work.delassus_row[i]] = A[0, i]
         work.linear[work.delassus_row[i]] = z[i]
+
+
+@njit
+def _substitute_back(work: NewtonWork) -> None:
+    """Substitute the solution back into the eliminated rows, from the last unit to the first; rows of a contact side by
+    side: sums of one row after the other would each wait for the sum before."""
+    A, z, pivot = work.system, work.impulse_change, work.system_pivot
+    m = row_count(work)
+    for unit in range(work.sizes[STEPPING_UNITS] - 1, -1, -1):
+        stop = work.unit_stop[unit]
+        i = work.unit_stop[unit - 1] if unit > 0 else 0
+        if work.unit_idle[i] == 1:
+            continue
+        if stop - i == 3:
+            z0, z1, z2 = z[i], z[i + 1], z[i + 2]
+            for c in range(stop, m):
+                z0, z1, z2 = z0 - A[i, c] * z[c], z1 - A[i + 1, c] * z[c], z2 - A[i + 2, c] * z[c]
+            z2 = z2 * pivot[i + 2]
+            z1 = (z1 - A[i + 1, i + 2] * z2) * pivot[i + 1]
+            z0 = (z0 - A[i, i + 1] * z1 - A[i, i + 2] * z2) * pivot[i]
+            z[i], z[i + 1], z[i + 2] = z0, z1, z2
+            continue
+        for row in range(stop - 1, i - 1, -1):
+            value = z[row]
+            for c in range(row + 1, m):
+                value = value - A[row, c] * z[c]
+            z[row] = value * pivot[row]
+
+
+@inlined
+def _multiply_four(work: NewtonWork, m: int, c: int, strip: int) -> None:
+    """Set four strips of W dλ, in the first line of the system, from column c."""
+    W, z = work.delassus, work.impulse_change
+    a0, a1 = z[0] * load_strip(W, 0, c), z[0] * load_strip(W, 0, c + strip)
+    a2, a3 = z[0] * load_strip(W, 0, c + 2 * strip), z[0] * load_strip(W, 0, c + 3 * strip)
+    for r in range(1, m):
+        a0, a1 = a0 + z[r] * load_strip(W, r, c), a1 + z[r] * load_strip(W, r, c + strip)
+        a2, a3 = a2 + z[r] * load_strip(W, r, c + 2 * strip), a3 + z[r] * load_strip(W, r, c + 3 * strip)
+    store_strip(work.system, 0, c, a0)
+    store_strip(work.system, 0, c + strip, a1)
+    store_strip(work.system, 0, c + 2 * strip, a2)
+    store_strip(work.system, 0, c + 3 * strip, a3)
 
 
 @inlined
@@ -286,8 +343,18 @@ def _reduce(work: NewtonWork, width: int) -> None:
         stop = work.unit_stop[unit]
         if work.unit_idle[first] == 0:
             begin = 0
-            for other in range(unit):
+            other = 0
+            while other < unit:
                 end = work.unit_stop[other]
+                other += 1
+                if end - begin == 1:  # single rows, one after the other, are taken out together
+                    while (
+                        other < unit
+                        and work.unit_stop[other] == end + 1
+                        and work.unit_idle[end] == work.unit_idle[begin]
+                    ):
+                        end += 1
+                        other += 1
                 if work.unit_idle[begin] == 1:
                     _take_out_idle(work, first, stop, begin, end)
                 elif stop - first == 3 and end - begin == 3:

@@ -1,18 +1,17 @@
-"""Coulomb's law for a pack: the rounds of coulomb.py for 8 robots, together or one by one."""
+"""Coulomb's law for a pack: the rounds of coulomb.py for 8 robots together."""
 
 from __future__ import annotations
 
-import math
-
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, lane_count, lane_of, lane_set, where_greater, zero_like
+from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_of, where_greater, with_lane, zero_like
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import Rows, Step
 from artsim.sim.run_data.scratch import (
     KEPT_ISLAND,
     KEPT_UNITS,
+    MOST_ABREAST,
     MOST_DELASSUS_ROWS,
     MOST_OF_LANE,
     MOST_TOGETHER,
@@ -23,12 +22,22 @@ from artsim.sim.run_data.scratch import (
 from artsim.sim.solvers.attempts import restart
 from artsim.sim.solvers.coulomb import Effort, Task, balance, balance_by_factor, is_met, refresh, take_rounds
 from artsim.sim.solvers.coulomb_system import residual, set_rates
-from artsim.sim.solvers.delassus import MOST_PULL, list_unit, set_delassus
+from artsim.sim.solvers.delassus import MOST_PULL, list_unit
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.lane_coulomb import settle_lane
 from artsim.sim.solvers.loads import acts, loads_are_open
-from artsim.sim.solvers.tolerance import ENOUGH, UNTRIED, largest_pull, natural_impulse, rounding, tolerance_of
+from artsim.sim.solvers.own_rows import give_own_impulses, set_own_delassus, take_own_rows
+from artsim.sim.solvers.tolerance import (
+    ENOUGH,
+    UNBOUNDED,
+    UNTRIED,
+    largest_pull,
+    natural_impulse,
+    rounding,
+    tolerance_of,
+)
 
+_ALIKE = 0.7  # share of the rows of all lanes, in one lane, above which the lanes' own rows are not sorted out
 _REFINEMENTS = 4  # of a lane's impulses by the velocities that follow from x: the first suffices as a rule
 
 
@@ -46,9 +55,9 @@ def slide(
     that are solved, whose results are then in pack.change and pack.impulse. effort: (most, first, near, shared) as in
     `coulomb`. work.gradient holds -f - Jᵀλ.
 
-    Lanes of few rows take steps in impulses; as many of these lanes share W as it has room for. The result of a lane
-    does not depend on the lanes with which it shares. Impulses of a lane by itself that become too large for such steps
-    are found by steps in x.
+    Lanes of few rows take steps in impulses, as many of these lanes together as there is room for their rows. The
+    result of a lane does not depend on the others. Impulses that become too large for such steps are found by steps in
+    x.
     """
     left = chosen * fits_delassus(rows, solver, island)
     others = chosen - left
@@ -61,9 +70,8 @@ def slide(
         tried = True
         now = solver.pack.in_impulses[0]
         found = _slide(robot, rows, step, solver, island, now, effort)
-        if differ(solver):
-            pull = largest_pull(rows, solver.newton, island)
-            others = others + where_greater(pull, zero_like(pull) + MOST_PULL, now - found, zero_like(pull))
+        pull = largest_pull(rows, solver.newton, island)
+        others = others + where_greater(pull, zero_like(pull) + MOST_PULL, now - found, zero_like(pull))
         solved, left = solved + found, left - now
     if any_positive(others):
         solver.newton.sizes[STEPPING_UNITS] = 0
@@ -100,74 +108,76 @@ def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
         else:
-            one_sided = where_greater(rows.lower[n], zero - math.inf, size, zero)
-            of_limits = of_limits + where_greater(zero + math.inf, rows.upper[n], zero, one_sided)
+            one_sided = where_greater(rows.lower[n], zero - UNBOUNDED, size, zero)
+            of_limits = of_limits + where_greater(rows.upper[n], zero + UNBOUNDED, one_sided, zero)
     within = where_greater(largest_pull(rows, work, island), zero + MOST_PULL, zero, zero + 1.0)
+    others = where_greater(of_contacts, zero, zero, count - of_limits)
+    within = where_greater(others, zero, zero, where_greater(count, zero, within, zero))
     if differ(solver):
-        within = where_greater(of_contacts + of_limits, zero, within, zero)
         return where_greater(count, zero + MOST_OF_LANE, zero, within)
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         dofs += work.block_start[b + 1] - work.block_start[b]
-    within = where_greater(of_contacts, zero, within, zero)
     within = where_greater(of_contacts, zero + dofs, zero, within)
     return where_greater(count, zero + MOST_DELASSUS_ROWS, zero, within)
 
 
 @njit
 def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> None:
-    """Set pack.in_impulses to 1 in as many of the lanes where `left` is 1 as W has room for, and list their units. W
-    and the factor of M̂ are kept from a solution before that had these units.
+    """Set pack.in_impulses to 1 in as many of the lanes where `left` is 1 as there is room for their rows, and list
+    their units. W and the factor of M̂ are kept from a solution before that had these units.
     """
     work, pack = solver.newton, solver.pack
-    _mark(rows, work, island, zero_like(left))
-    if work.sizes[KEPT_ISLAND] == island + 1:
-        for unit in range(work.sizes[KEPT_UNITS]):
-            work.marked[work.stepping_unit[unit]] = 1
-        if _count_more(rows, work, island, left) == 0:
-            work.sizes[STEPPING_UNITS] = work.sizes[KEPT_UNITS]
-            pack.in_impulses[0] = left
-            return
-        _mark(rows, work, island, zero_like(left))
+    zero = zero_like(left)
+    if work.sizes[KEPT_ISLAND] == island + 1 and _are_placed(rows, solver, island, left):
+        work.sizes[STEPPING_UNITS] = work.sizes[KEPT_UNITS]
+        pack.in_impulses[0] = left
+        return
     work.sizes[KEPT_ISLAND] = 0
     work.sizes[STEPPING_UNITS] = 0
-    pack.in_impulses[0] = zero_like(left)
-    room = MOST_TOGETHER if differ(solver) else MOST_DELASSUS_ROWS
-    for lane in range(lane_count(pack.in_impulses)):
+    now, room = zero, MOST_TOGETHER
+    for lane in range(lane_count(left)):
         if lane_of(left, lane) > 0.0:
-            pack.settled[0] = zero_like(left)
-            lane_set(pack.settled, 0, lane, 1.0)
-            more = _count_more(rows, work, island, pack.settled[0])
+            then = with_lane(now, lane, 1.0)
+            more = _count_more(rows, work, island, now, then)
             if more <= room:
-                room -= more
-                _mark(rows, work, island, pack.settled[0])
-                lane_set(pack.in_impulses, 0, lane, 1.0)
+                room, now = room - more, then
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        if work.marked[work.listed[entry]] == 1:
-            list_unit(work, work.listed[entry])
+        n = work.listed[entry]
+        pack.placed[n] = where_greater(now * acts(rows, work, n), zero, zero + 1.0, zero)
+        if any_positive(pack.placed[n]):
+            list_unit(work, n)
+    pack.in_impulses[0] = now
+    own, together = zero, 0
+    for unit in range(work.sizes[STEPPING_UNITS]):
+        n = work.stepping_unit[unit]
+        own = own + max(rows.cone[n], 1) * pack.placed[n]
+        together += max(rows.cone[n], 1)
+    pack.apart[0] = where_greater(own, zero + MOST_ABREAST, now, zero)
+    alike = highest(own) > _ALIKE * together and not any_positive(pack.apart[0])
+    pack.alike[0] = 1 if alike else 0
 
 
 @njit
-def _count_more(rows: Rows, work: NewtonWork, island: int, chosen: Pack) -> int:
-    """The number of rows of the island that act in chosen lanes and are not marked."""
+def _are_placed(rows: Rows, solver: SolverBundle, island: int, chosen: Pack) -> bool:
+    """True if all units of the island that act in chosen lanes are placed there."""
+    work = solver.newton
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
+        if any_positive(chosen * acts(rows, work, n) * (1.0 - solver.pack.placed[n])):
+            return False
+    return True
+
+
+@njit
+def _count_more(rows: Rows, work: NewtonWork, island: int, before: Pack, now: Pack) -> int:
+    """The number of rows of the island that act in lanes where `now` is 1, and in none where `before` is."""
     count = 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        n = work.listed[entry]
-        if work.marked[n] == 0 and any_positive(chosen * acts(rows, work, n)):
-            count += max(rows.cone[n], 1)
+        acting = acts(rows, work, work.listed[entry])
+        if any_positive(now * acting) and not any_positive(before * acting):
+            count += max(rows.cone[work.listed[entry]], 1)
     return count
-
-
-@njit
-def _mark(rows: Rows, work: NewtonWork, island: int, chosen: Pack) -> None:
-    """Mark the units of the island that act in chosen lanes; if there are no such lanes, remove all marks."""
-    none = not any_positive(chosen)
-    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        n = work.listed[entry]
-        if none:
-            work.marked[n] = 0
-        elif any_positive(chosen * acts(rows, work, n)):
-            work.marked[n] = 1
 
 
 @njit
@@ -191,10 +201,10 @@ def _slide(
     else:
         balance(robot.model, robot.data, rows, work, island)
         if work.sizes[STEPPING_UNITS] > 0:
-            set_delassus(rows, work, island)
+            set_own_delassus(rows, solver, island)
     task = (chosen, loads_are_open(rows, work, island) if shared else zero, tolerance, limit)
-    if work.sizes[STEPPING_UNITS] > 0 and differ(solver):
-        return _settle_lanes(rows, step, solver, island, task, (most, first, near))
+    if work.sizes[STEPPING_UNITS] > 0:
+        return _settle_own_rows(rows, step, solver, island, task, (most, first, near))
     left = take_rounds(robot, rows, step, work, island, task, (most, first, near))
     solved = where_greater(left, ENOUGH * tolerance, zero, chosen)
     keep(rows, solver, island, rows.impulse, solved)
@@ -202,24 +212,28 @@ def _slide(
 
 
 @njit
-def _settle_lanes(rows: Rows, step: Step, solver: SolverBundle, island: int, task: Task, effort: Effort) -> Pack:
-    """Solve Coulomb's law in chosen lanes, whose units are listed, each lane by itself from W; x, the velocities that
-    follow from x, and their residual are then found for all. Return 1 in lanes that are solved.
+def _settle_own_rows(rows: Rows, step: Step, solver: SolverBundle, island: int, task: Task, effort: Effort) -> Pack:
+    """Solve Coulomb's law in chosen lanes, whose units are listed, by W; x, the velocities that follow from x, and
+    their residual are then found. Return 1 in lanes that are solved.
     """
-    work, pack = solver.newton, solver.pack
+    work = solver.newton
     running, opened, tolerance, limit = task
     zero = zero_like(running)
     set_rates(rows, work, island, tolerance)
     solved, last = zero, zero + UNTRIED
     for _ in range(_REFINEMENTS):
-        pack.settled[0] = zero
-        for lane in range(lane_count(pack.settled)):
-            if lane_of(running, lane) > 0.0:
-                own = (1.0, lane_of(opened, lane), lane_of(tolerance, lane), lane_of(limit, lane))
-                lane_set(pack.settled, 0, lane, 1.0 if settle_lane(rows, solver, lane, own, effort) else 0.0)
-        running = pack.settled[0]
         if not any_positive(running):
             break
+        take_own_rows(rows, solver)
+        apart = running * solver.pack.apart[0] if effort[2] else running
+        left = _settle_one_by_one(rows, solver, (apart, opened, tolerance, limit), effort)
+        abreast = running - apart
+        if any_positive(abreast):
+            task = (abreast, opened, tolerance, limit)
+            found = take_rounds(None, solver.own.rows, None, solver.own.work, 0, task, effort)
+            left = where_greater(abreast, zero, found, left)
+        give_own_impulses(rows, solver, running)
+        running = where_greater(left, ENOUGH * tolerance, zero, running)
         refresh(rows, step, work, island, running)
         size = residual(rows, work, island)
         good = ENOUGH * largest(rounding(rows, work, island), tolerance)
@@ -227,3 +241,15 @@ def _settle_lanes(rows: Rows, step: Step, solver: SolverBundle, island: int, tas
         keep(rows, solver, island, rows.impulse, ended)
         solved, running, last = solved + ended, running - ended, size
     return solved
+
+
+@njit
+def _settle_one_by_one(rows: Rows, solver: SolverBundle, task: Task, effort: Effort) -> Pack:
+    """Solve the own rows of chosen lanes, each lane by itself; return their residuals [rad/s or m/s]."""
+    running, opened, tolerance, limit = task
+    left = zero_like(running)
+    for lane in range(lane_count(left)):
+        if lane_of(running, lane) > 0.0:
+            of_lane = (1.0, lane_of(opened, lane), lane_of(tolerance, lane), lane_of(limit, lane))
+            left = with_lane(left, lane, settle_lane(rows.cone, solver, lane, of_lane, effort))
+    return left

@@ -8,6 +8,7 @@ from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.contact.pack_contacts import (
     LaneSolver,
+    OwnRows,
     PackAdhesion,
     PackContactBundle,
     PackContactWork,
@@ -213,7 +214,9 @@ OwnState = with_lanes(State, "OwnState", ())
 ALONE = with_members(Alone, model=OwnModel, state=OwnState)
 
 
-_NEWTON = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver, single=SingleSolver)
+_NEWTON = with_members(
+    SolverBundle, newton=NewtonWork, pack=PackSolver, own=OwnRows, lane=LaneSolver, single=SingleSolver
+)
 _ROBOT = with_members(RobotBundle, model=PackModel, state=PackState)
 SOLVE_PACK = Entry("solve_pack", "artsim.sim.solvers.pack_newton", (_ROBOT, Rows, PackStep, _NEWTON))
 

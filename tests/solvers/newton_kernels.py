@@ -12,11 +12,14 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.pack_contacts import (
     LaneRows,
     LaneSolver,
+    OwnRows,
     PackSolver,
     SingleSolver,
     lane_order,
     lane_solver_shapes,
     make_lane_solver,
+    make_own_rows,
+    own_shapes,
 )
 from artsim.sim.foundation.jit import Entry, bind, njit, point_at
 from artsim.sim.foundation.records import ConstInts1, Lanes1, Lanes2, Lanes3, allocate, with_lanes, with_members
@@ -65,7 +68,9 @@ ROBOT = with_members(RobotBundle, model=Tree, state=None, data=Inertia)
 ENTRY = Entry("solve_problem", __name__, (ROBOT, Rows, Problem, NEWTON_ALONE))
 LaneInertia, LaneProblem = with_lanes(Inertia, "LaneInertia", ()), with_lanes(Problem, "LaneProblem", ())
 SINGLE = with_members(SingleSolver, data=LaneInertia, step=LaneProblem)
-PACK_SOLVER = with_members(SolverBundle, newton=NewtonWork, pack=PackSolver, lane=LaneSolver, single=SINGLE)
+PACK_SOLVER = with_members(
+    SolverBundle, newton=NewtonWork, pack=PackSolver, own=OwnRows, lane=LaneSolver, single=SINGLE
+)
 PACK_ENTRY = Entry("solve_problems", __name__, (ROBOT, Rows, Problem, PACK_SOLVER))
 
 
@@ -223,7 +228,8 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> tuple[list[tuple
         **dict.fromkeys(PackSolver._fields, (1,)),
         "entry": (2,),
         "change": (nu,),
-        "impulse": (n,),
+        **dict.fromkeys(("impulse", "placed"), (n,)),
+        **own_shapes(width),
     }
     pack: PackSolver = allocate(PackSolver, shapes, width)
     pack = pack._replace(unlike=np.array([max(n, room) > MOST_TOGETHER], np.int64))
@@ -236,7 +242,7 @@ def solve_together(*cases: Case, start: Real, room: int = 0) -> tuple[list[tuple
         ENTRY, 1, call.entry, RobotBundle(tree, None, one), alone, problem, SolverBundle(_work(tree, alone))
     )
     single = SingleSolver(call, lane_order(None), LaneRows(*alone), LaneInertia(*one), LaneProblem(*problem))
-    solver = SolverBundle(work, pack=pack, lane=make_lane_solver(), single=single)
+    solver = SolverBundle(work, pack=pack, own=make_own_rows(work, width), lane=make_lane_solver(), single=single)
     bind(PACK_ENTRY, width, RobotBundle(tree, None, inertia), rows, step, solver)()
     del kept
     found = [(step.next[at].copy(), pack.impulse[at][:n].copy()) for at in _lanes(width)]
