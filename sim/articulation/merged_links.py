@@ -120,7 +120,7 @@ def _inertials(links: Sequence[Link]) -> tuple[Real, Real, Real]:
     # a massless link's centre of mass is its origin (design.md, section 10)
     centres = [inertial.pose.position if inertial.mass else (0.0, 0.0, 0.0) for inertial in inertials]
     turns = np.array([inertial.pose.rotation for inertial in inertials]).reshape(-1, 4)
-    turn = np.moveaxis(rotation_matrix(tuple(turns.T)), 2, 0).copy()
+    turn = rotation_matrix(turns.T).copy()
     about = np.array([inertial.inertia for inertial in inertials]).reshape(-1, 6)[:, SYMMETRIC]
     mass = np.array([inertial.mass for inertial in inertials])
     return mass, np.array(centres).reshape(-1, 3), turn @ about @ turn.swapaxes(1, 2)

@@ -213,7 +213,7 @@ def _go_on_sharing(rows: Rows, work: NewtonWork, island: int, on: Real, sharing:
 def is_met(size: Real, last: Real, good: Real, tolerance: Real) -> Real:
     """1 where the residual is within the tolerance, or good enough and hardly better than the last one; else 0."""
     zero = zero_like(size)
-    return where_greater(size, good, zero, zero + 1.0)
+    return where_greater(size, where_greater(size, _NO_BETTER * last, good, tolerance), zero, zero + 1.0)
 
 
 @inlined
