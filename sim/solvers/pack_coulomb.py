@@ -85,8 +85,8 @@ def slide(
 def differ(solver: SolverBundle) -> bool:
     """True if lanes may have quite different rows: the contacts of a robot can have more than W has room for.
 
-    A quadruped's four feet fill most rows of most lanes, which then step together; of a humanoid's hundreds of rows
-    each lane has a few of its own.
+    A quadruped's four feet fill most rows of most lanes; of a humanoid's hundreds of rows each lane has a few of its
+    own.
     """
     return solver.pack.unlike[0] == 1
 
@@ -95,8 +95,9 @@ def differ(solver: SolverBundle) -> bool:
 def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
     """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for such steps.
 
-    If lanes step together, these are lanes with contacts that have no more rows than there are dofs; if lanes step one
-    by one, those with contacts or limits: other rows hardly leave their bounds, and one step solves them in all lanes.
+    These are lanes with contacts, or whose rows are all those of limits: other rows hardly leave their bounds, and one
+    convex step solves them in all lanes. Where lanes have much the same rows, contacts have no more rows than there are
+    dofs.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
