@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_of, where_greater, with_lane, zero_like
+from artsim.sim.foundation.lanes import (
+    absolute,
+    any_positive,
+    highest,
+    lane_count,
+    lane_of,
+    where_greater,
+    with_lane,
+    zero_like,
+)
 from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.run_records import Rows, Step
@@ -130,7 +139,10 @@ def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> No
     """
     work, pack = solver.newton, solver.pack
     zero = zero_like(left)
-    if work.sizes[KEPT_ISLAND] == island + 1 and _are_placed(rows, solver, island, left):
+    own = _own_count(rows, work, island)
+    apart = where_greater(own, zero + MOST_ABREAST, left, zero)
+    kept = work.sizes[KEPT_ISLAND] == island + 1 and not any_positive(absolute(apart - left * pack.apart[0]))
+    if kept and _are_placed(rows, solver, island, left):
         work.sizes[STEPPING_UNITS] = work.sizes[KEPT_UNITS]
         pack.in_impulses[0] = left
         return
@@ -149,14 +161,21 @@ def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> No
         if any_positive(pack.placed[n]):
             list_unit(work, n)
     pack.in_impulses[0] = now
-    own, together = zero, 0
-    for unit in range(work.sizes[STEPPING_UNITS]):
-        n = work.stepping_unit[unit]
-        own = own + max(rows.cone[n], 1) * pack.placed[n]
-        together += max(rows.cone[n], 1)
-    pack.apart[0] = where_greater(own, zero + MOST_ABREAST, now, zero)
-    alike = highest(own) > _ALIKE * together and not any_positive(pack.apart[0])
+    pack.apart[0] = apart * now
+    together = _count_more(rows, work, island, zero, now)
+    alike = highest(own * now) > _ALIKE * together and not any_positive(pack.apart[0])
     pack.alike[0] = 1 if alike else 0
+
+
+@njit
+def _own_count(rows: Rows, work: NewtonWork, island: int) -> Pack:
+    """The number of rows of the island that act in each lane."""
+    zero = zero_like(work.change[0])
+    count = zero
+    for entry in range(work.unit_start[island], work.unit_start[island + 1]):
+        n = work.listed[entry]
+        count = count + where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+    return count
 
 
 @njit
