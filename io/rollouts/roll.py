@@ -125,7 +125,7 @@ class _Stream:
         self._rollers = [roller for roller in kept if roller is not None]
         if missing := self._threads - len(self._rollers):
             _check_memory(plan, self._block, missing)
-            self._rollers += [make_roller(plan, controls[0], self._block) for _ in range(missing)]
+            self._rollers += [make_roller(plan, controls[0], Results.of(plan, self._block)) for _ in range(missing)]
         self._done = self._steps = self._stopped = self._inside = 0
         self._deepest = (0, 0.0)
         self._sunk, self._most_sunk = 0, (0, 0.0, 0.0, -1, -1)

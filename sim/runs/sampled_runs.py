@@ -143,9 +143,8 @@ class Roller(Protocol):
         """Run the samples of `variations` into the first entries of the results; False if `stop` ended it."""
 
 
-def make_roller(plan: Plan, controls: Controls, samples: int) -> Roller:
-    """Make a roller with results for `samples` samples, which runs them in packs where possible."""
-    results = Results.of(plan, samples)
+def make_roller(plan: Plan, controls: Controls, results: Results) -> Roller:
+    """Make a roller that runs the samples of `results`, in packs where possible."""
     if not reason_against_packs(plan):
         return PackRoller(plan, controls, results)
     return SingleRoller(plan, controls, results)

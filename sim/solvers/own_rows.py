@@ -12,7 +12,6 @@ lane depends on no other. Impulses are in N s or N m s, velocities in rad/s or m
 
 from __future__ import annotations
 
-from artsim.sim.contact.pack_contacts import PackSolver
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import (
     any_positive,
@@ -194,25 +193,25 @@ def take_own_rows(rows: Rows, solver: SolverBundle) -> None:
     """Copy the lanes' own rows from the rows of all, with the λ and the velocities there."""
     pack, own, work, shared = solver.pack, solver.own.rows, solver.own.work, solver.newton
     for i in range(pack.own_lines[0]):
-        own.slope[i] = _own(rows.slope, pack, i)
-        own.cfm[i] = _own(rows.cfm, pack, i)
-        own.lower[i] = _own(rows.lower, pack, i)
-        own.upper[i] = _own(rows.upper, pack, i)
-        own.impulse[i] = _own(rows.impulse, pack, i)
+        own.slope[i] = _own(rows.slope, solver, i)
+        own.cfm[i] = _own(rows.cfm, solver, i)
+        own.lower[i] = _own(rows.lower, solver, i)
+        own.upper[i] = _own(rows.upper, solver, i)
+        own.impulse[i] = _own(rows.impulse, solver, i)
         work.centre[i] = own.impulse[i]
-        work.velocity[i] = _own(shared.velocity, pack, i)
-        work.eps[i] = _own(shared.eps, pack, i)
-        work.rho[i] = _own(shared.rho, pack, i)
+        work.velocity[i] = _own(shared.velocity, solver, i)
+        work.eps[i] = _own(shared.eps, solver, i)
+        work.rho[i] = _own(shared.rho, solver, i)
         work.along[i] = zero_like(work.rho[i])
         work.linear[i] = zero_like(work.rho[i])
 
 
 @inlined
-def _own(values: Lanes1, pack: PackSolver, i: int) -> Pack:
+def _own(values: Lanes1, solver: SolverBundle, i: int) -> Pack:
     """Values of the lanes' own rows in this place."""
-    if pack.alike[0] == 1:
-        return values[pack.own_row[i, 0]]
-    return gathered(values, pack.own_row, i, 1, 0)
+    if solver.pack.alike[0] == 1:
+        return values[solver.pack.own_row[i, 0]]
+    return gathered(values, solver.pack.own_row, i, 1, 0)
 
 
 @njit
