@@ -70,9 +70,9 @@ class PackSolver(NamedTuple):
     placed: Lanes1  # (rows,) 1: the unit that begins with the row is among the lane's own
     apart: Lanes1  # (1,) 1: the lane has so many rows that it takes its steps by itself
     alike: Ints1  # (1,) 1: the rows of all lanes together are taken for the own rows of each
-    own_row: Ints2  # (n, lanes) the row in a place of the lane's own rows; -1: none
-    own_line: Ints2  # (n, lanes) its line of NewtonWork.half
-    own_unit: Ints2  # (n, lanes) the unit, by number in NewtonWork.stepping_unit, in a place of the lane's own units
+    own_row: Ints2  # (MOST_TOGETHER, lanes) the row in a place of the lane's own rows; -1: none
+    own_line: Ints2  # (MOST_TOGETHER, lanes) its line of NewtonWork.half
+    own_unit: Ints2  # (MOST_TOGETHER, lanes) the unit's number in stepping_unit, in a place of the lane's units
     own_end: Ints1  # (lanes,) the end of the lane's own rows
     own_lines: Ints1  # (1,) the end of all of them
     free: Lanes1  # (nu,) velocities without rows

@@ -129,8 +129,11 @@ def configurations(model: Model, reference: Real, far: float) -> Real:
 
 
 def _shares(random: np.random.Generator) -> Real:
-    """Shares (CONFIGURATIONS,), one in each of as many equal parts of 0 to 1, in any order."""
+    """Shares (CONFIGURATIONS,), one in each of as many equal parts of 0 to 1, in any order after the least and the
+    largest: the stages of a telescope part what it joins only if all of them are out."""
     order = np.argsort(random.random(CONFIGURATIONS), kind="stable")
+    for row, part in enumerate((0, CONFIGURATIONS - 1)):
+        order[order == part], order[row] = order[row], part
     return (order + 0.5) / CONFIGURATIONS
 
 

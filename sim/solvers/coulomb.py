@@ -104,7 +104,8 @@ def take_rounds(
 
     The units in work.stepping_unit take steps in impulses; without any, all units take them in x. Without `robot` and
     `step` there are no dofs, and W tells velocities. A residual within ENOUGH tolerances that no longer improves is
-    accepted. Lanes that are solved by W wait for the others: x is found for all at once, and then decides.
+    accepted. Lanes that are done wait for the others: velocities are then recomputed for all at once, in steps by W
+    alone by the caller (pack_coulomb.py).
     """
     chosen, opened, tolerance, limit = task
     most, first, near = effort

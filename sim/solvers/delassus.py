@@ -7,9 +7,8 @@ M̂ + Jᵀ D S J, and x is computed at the end. For more than MOST_DELASSUS_ROWS
 stiff drive presses on a light link, it is more accurate.
 
 Every function serves a single robot, a lane by itself and the lanes of a pack. The units that take part are listed in
-work.stepping_unit, and their rows are numbered from 0. Packs list the rows of some lanes (pack_coulomb.py), where other
-lanes' rows are zeros that change nothing; of the pack's W, lanes whose rows differ take their own part
-(lane_coulomb.py).
+work.stepping_unit, and their rows are numbered from 0. Packs list the rows of all their lanes, and move each lane's own
+side by side before W is formed (own_rows.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Coulomb's law for one lane of a pack, in the impulses of its own few rows.
 
-A lane that needs many Newton steps takes them by itself, as a single robot: the others would have to wait for it. Its
-own rows (own_rows.py) are copied into records of one robot (contact/pack_contacts.py: LaneSolver), without dofs:
-velocities of rows follow from impulses by W alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
+Lanes that are apart (own_rows.py) take their Newton steps as a single robot does. A lane's own rows are copied into
+records of one robot (contact/pack_contacts.py: LaneSolver), without dofs: velocities of rows follow from impulses by W
+alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
 """
 
 from __future__ import annotations

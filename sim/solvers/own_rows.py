@@ -3,11 +3,12 @@
 Robots of a pack touch with different limbs: the rows of all lanes together are many more than those of any lane. The
 factor of M̂ and J L⁻¹ are therefore found for the rows of all (delassus.py); each lane's own lines of J L⁻¹ are then
 moved side by side, and W = J M̂⁻¹ Jᵀ and the dense problem that remains are as small as the most rows of a lane. Lanes
-of many rows are apart: the others would pay for them. Each takes its steps by itself (lane_coulomb.py).
+of many rows are apart, for which the others would wait: each takes its steps by itself, and in later efforts, which may
+be long, every lane does (lane_coulomb.py).
 
 Own rows keep their order. Where the units of all lanes change size, the lanes' own units begin at one place again, so
-that a place holds units of one size. A place without a row is a row of zeros, which changes nothing: the result of a
-lane depends on no other. Impulses are in N s or N m s, velocities in rad/s or m/s.
+that a place holds units of one size. A place without a row of the lane has no bounds there, so that its impulse stays 0
+and changes nothing: the result of a lane depends on no other. Impulses are in N s or N m s, velocities in rad/s or m/s.
 """
 
 from __future__ import annotations

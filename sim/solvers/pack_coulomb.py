@@ -110,11 +110,10 @@ def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
     """
     work = solver.newton
     zero = zero_like(work.change[0])
-    count, of_contacts, of_limits, dofs = zero, zero, zero, 0
+    count, of_contacts, of_limits, dofs = _own_count(rows, work, island), zero, zero, 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
         size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
-        count = count + size
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
         else:

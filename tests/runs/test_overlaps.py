@@ -178,11 +178,21 @@ def test_drawn_configurations_reach_every_corner() -> None:
         assert len(values) == CONFIGURATIONS // 2 + 2
         assert np.diff(values).max() <= 1.01 * (model.upper[one] - model.lower[one]) / (CONFIGURATIONS // 2)
         for other in range(one):
-            corners = {
-                (a, b)
-                for a, b in zip(table[:, one] == model.lower[one], table[:, other] == model.lower[other], strict=True)
-            }
+            ends = [(model.lower[k], model.upper[k]) for k in (one, other)]
+            corners = {(a, b) for a, b in table[:, [one, other]] if a in ends[0] and b in ends[1]}
             assert len(corners) == 4
+    for row, bound in enumerate((model.lower, model.upper)):
+        np.testing.assert_array_equal(table[row], bound[: robot.nq])
+
+
+def test_a_telescope_parts_what_it_joins_only_with_all_stages_out() -> None:
+    stages = 6
+    slide = f'<joint type="slide" axis="1 0 0" range="0 {0.21 / stages}"/>'
+    inner = body("last", slide + ball(0.1))
+    for k in range(stages - 1):
+        inner = body(f"stage{k}", slide + inner)
+    base = body("a", '<joint type="hinge" axis="0 0 1"/>' + ball(0.1) + inner)
+    assert left_out(world(base)) == set()
 
 
 # ------------------------------------------------------------------ pairs that stay
