@@ -104,9 +104,9 @@ def differ(solver: SolverBundle) -> bool:
 def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
     """1 in lanes of so few rows that steps are taken in impulses, and whose impulses are not too large for such steps.
 
-    These are lanes with contacts, or whose rows are all those of limits: other rows hardly leave their bounds, and one
-    convex step solves them in all lanes. Where lanes have much the same rows, contacts have no more rows than there are
-    dofs.
+    These are lanes with contacts, or with a few rows that are all those of limits: other rows hardly leave their
+    bounds, and one convex step solves them in all lanes. Where lanes have much the same rows, contacts have no more
+    rows than there are dofs.
     """
     work = solver.newton
     zero = zero_like(work.change[0])
@@ -120,7 +120,8 @@ def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
             one_sided = where_greater(rows.lower[n], zero - UNBOUNDED, size, zero)
             of_limits = of_limits + where_greater(rows.upper[n], zero + UNBOUNDED, one_sided, zero)
     within = where_greater(largest_pull(rows, work, island), zero + MOST_PULL, zero, zero + 1.0)
-    others = where_greater(of_contacts, zero, zero, count - of_limits)
+    others = where_greater(count, zero + MOST_ABREAST, count, count - of_limits)
+    others = where_greater(of_contacts, zero, zero, others)
     within = where_greater(others, zero, zero, where_greater(count, zero, within, zero))
     if differ(solver):
         return where_greater(count, zero + MOST_OF_LANE, zero, within)
