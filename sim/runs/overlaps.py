@@ -130,7 +130,7 @@ def configurations(model: Model, reference: Real, far: float) -> Real:
 
 def _shares(random: np.random.Generator) -> Real:
     """Shares (CONFIGURATIONS,), one in each of as many equal parts of 0 to 1, in any order after the least and the
-    largest: the stages of a telescope part what it joins only if all of them are out."""
+    largest: a telescope parts the links at its ends only if all of its stages are out."""
     order = np.argsort(random.random(CONFIGURATIONS), kind="stable")
     for row, part in enumerate((0, CONFIGURATIONS - 1)):
         order[order == part], order[row] = order[row], part

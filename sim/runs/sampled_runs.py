@@ -128,9 +128,8 @@ Stop = Callable[[], bool]
 
 
 class Roller(Protocol):
-    """Runs samples in one thread and fills the results;
-    `solved_alone`: steps of lanes whose rows newton itself solved (solvers/lane_newton.py). `samples`: the number for
-    which it can run again, 0 if it cannot."""
+    """Runs samples in one thread and fills the results. `solved_alone`: steps of lanes whose rows newton itself solved
+    (solvers/lane_newton.py). `samples`: the number of samples for which a roller can run again, 0 if it cannot."""
 
     results: Results
     solved_alone: int

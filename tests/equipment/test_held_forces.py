@@ -1,5 +1,5 @@
-"""Stiff servos and drives of a light arm that push each other to their bounds and back within a step: what is held at a
-bound is beyond it by its own law, and drives that do not settle become rows.
+"""Stiff servos and drives of a light arm that push each other to their bounds and back within a step: a force that is
+held at a bound is beyond it by its own law, and drives that do not settle become rows.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def test_joints_of_every_type() -> None:
     assert pair('<joint type="hinge" axis="0 0 1" pos=".1 0 0"/>', 0.1, "-.01 0 0") == set()  # 0.21 m by half a turn
     assert pair('<joint type="ball"/>', 0.1, "0.1 0 0") == {"a b"}
     swing = '<joint type="ball" pos="0 0 .1" limited="true" range="0 {}"/>'
-    assert pair(swing.format(3.0), 0.1, "0 0 -0.02") == set()  # 0.22 m by 3 rad about what is across
+    assert pair(swing.format(3.0), 0.1, "0 0 -0.02") == set()  # 0.22 m by 3 rad about an axis across
     assert pair(swing.format(0.5), 0.1, "0 0 -0.02") == {"a b"}
     both = '<joint type="slide" axis="1 0 0" range="0 .15"/><joint type="slide" axis="0 1 0" range="0 .15"/>'
     assert pair(both.replace("range", 'limited="true" range'), 0.1, "0 0 0") == set()  # in a corner of their range only
@@ -253,7 +253,7 @@ def test_a_cad_export_has_no_contact_left(tmp_path: Path) -> None:
     assert kept.overlaps == () and kept.notes == ()
 
 
-# ------------------------------------------------------------------ what is told
+# ------------------------------------------------------------------ messages
 
 TWO = world(body("base", ball(0.2) + body("tool", '<joint name="j" axis="0 0 1" damping="1"/>' + ball(0.2, "0 0 0.1"))))
 
