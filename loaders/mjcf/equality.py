@@ -69,7 +69,7 @@ def read_joint_equality(bodies: Bodies, item: Item) -> Coupling:
     name = None if leader is None else leader.name
     coupling = Coupling(follower.name, name, coefficients, source=bodies.reading.at(item.element))
     if K <= 0:
-        return coupling
+        return replace(coupling, impedance=softness.impedance)
     return replace(
         coupling,
         frequency=math.sqrt(K) / (2.0 * math.pi),

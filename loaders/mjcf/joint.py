@@ -9,6 +9,7 @@ from artsim.loaders.elements import tag
 from artsim.loaders.mjcf.compiler import Compiler
 from artsim.loaders.mjcf.orientation import unit
 from artsim.loaders.mjcf.reading import Item
+from artsim.loaders.mjcf.softness import read_softness
 from artsim.sim.articulation.description import Joint, JointKind, Pose, Quaternion
 from artsim.sim.articulation.pose_algebra import rotate
 from artsim.sim.foundation.dataclass import dataclass
@@ -58,6 +59,9 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         stiffness=stiffness,
         stiffness_polynomial=stiffness_polynomial,
         armature=item.number("armature", least=0.0),
+        limit_softness=read_softness(item, "solreflimit", "solimplimit"),
+        limit_margin=item.number("margin") * unit_of_angle,
+        friction_softness=read_softness(item, "solreffriction", "solimpfriction"),
         source=source,
         **read_own(item, compiler, kind, spot.frame.rotation, unit_of_angle),
     )

@@ -88,6 +88,7 @@ def read_option(item: Item, known: FileOptions) -> FileOptions:
         density=item.number("density", known.density, least=0.0),
         viscosity=item.number("viscosity", known.viscosity, least=0.0),
         wind=item.vector("wind", known.wind),
+        cone=item.word("cone", TUNING["cone"], "pyramidal") if item.has("cone") else known.cone,
         friction_stiffness=item.number("impratio", known.friction_stiffness, least=0.0),
     )
 

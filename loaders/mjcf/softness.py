@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from artsim.loaders.mjcf.reading import Item, describe
-from artsim.sim.articulation.description import Softness
-
-DEFAULT = (0.02, 1.0)
+from artsim.sim.articulation.description import REFERENCE, Softness
 
 
 def read_softness(item: Item, reference: str, impedance: str) -> Softness:
@@ -18,7 +16,7 @@ def read_softness(item: Item, reference: str, impedance: str) -> Softness:
         if (first > 0) != (second > 0):  # MuJoCo checks the signs when it runs
             what = f"{describe(item.element)}: {reference} {first:g} {second:g} has mixed signs"
             item.reading.note(item.element, f"{what}: MuJoCo's default is used", guess=True)
-            solref = None if reference == "solreffriction" else DEFAULT
+            solref = None if reference == "solreffriction" else REFERENCE
         elif first == 0 and reference != "solreffriction":  # sliding has no position to return to
             item.refuse(f"{reference} is {first:g} {second:g}, want two positive or two negative numbers")
     if item.has(impedance):

@@ -13,7 +13,6 @@ MEMORY = "MuJoCo's own memory, statistics and speed"
 OTHERS = "data for other programs"
 SOLVER = "tuning of MuJoCo's solver; artsim has its own"
 FILES = "how MuJoCo writes and finds files"
-DRY = "friction has no time constant of its own here"
 UNNAMED = "nothing refers to it"
 UNTOUCHED = "points and elements of flexcomps touch nothing yet, which a warning says"
 
@@ -54,8 +53,6 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "replicate": {"prefix": "it has none in MuJoCo either: sep does what it would"},
     "joint": {
         "group": LOOKS,
-        **dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
-        **dict.fromkeys(("margin", "solimplimit", "solreflimit"), "limits of joints hold as they are met, not softly"),
     },
     "freejoint": {"group": LOOKS},
     "site": dict.fromkeys(("group", "material", "mesh", "rgba"), LOOKS),
@@ -69,7 +66,6 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     ),
     "tendon": {
         **dict.fromkeys(("group", "material", "rgba", "width"), LOOKS),
-        **dict.fromkeys(("solimpfriction", "solreffriction"), DRY),
     },
     **{
         name: {"lengthrange": "only of muscles"}

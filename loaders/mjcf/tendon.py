@@ -8,7 +8,7 @@ from itertools import pairwise
 from artsim.loaders.elements import Element, children, tag
 from artsim.loaders.mjcf.body import Bodies
 from artsim.loaders.mjcf.joint import LIMITED, MOVING, SCALAR, written_range
-from artsim.loaders.mjcf.reading import Item, describe, dict_of
+from artsim.loaders.mjcf.reading import Item, dict_of
 from artsim.loaders.mjcf.softness import read_softness
 from artsim.sim.articulation.description import Tendon, TendonPoint, WrapGeom
 from artsim.sim.foundation.errors import nearest
@@ -27,8 +27,6 @@ def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
     """The tendon of a <fixed> or <spatial>."""
     if item.has("springyield"):
         item.reading.later(item.element, "springyield")
-    if item.number("margin"):
-        item.reading.note(item.element, f"{describe(item.element)}: its limits act where they are met, without margin")
     stiffness = item.filled("stiffness", (0.0, 0.0, 0.0))
     damping = item.filled("damping", (0.0, 0.0, 0.0))
     limits = read_limits(bodies, item, "range", "limited")
@@ -47,6 +45,8 @@ def read_tendon(bodies: Bodies, item: Item, count: int) -> Tendon:
         armature=item.number("armature", least=0.0),
         actuator_range=read_limits(bodies, item, "actuatorfrcrange", "actuatorfrclimited"),
         softness=read_softness(item, "solreflimit", "solimplimit"),
+        limit_margin=item.number("margin"),
+        friction_softness=read_softness(item, "solreffriction", "solimpfriction"),
         source=item.reading.at(item.element),
     )
     if tendon.actuator_range and not tendon.actuator_range[0] <= 0 <= tendon.actuator_range[1]:

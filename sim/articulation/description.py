@@ -83,6 +83,7 @@ class Softness:
     impedance: tuple[float, float, float, float, float] | None = None
 
 
+REFERENCE = (0.02, 1.0)  # MuJoCo's default solref
 IMPEDANCE = (0.9, 0.95, 0.001, 0.5, 2.0)  # MuJoCo's default solimp
 
 
@@ -277,6 +278,9 @@ class Joint:
     spring_reference: float = 0.0
     reference: float = 0.0  # MJCF ref: the coordinate's value in the pose of the file
     armature: float = 0.0  # rotor inertia added to the dof's diagonal [kg m² or kg]
+    limit_softness: Softness = Softness()  # of the convex contact law, as are the next two
+    limit_margin: float = 0.0  # distance from a limit from which it acts [rad or m]
+    friction_softness: Softness = Softness()
     source: Source = Source()
 
 
@@ -399,7 +403,9 @@ class Tendon:
     friction: float = 0.0
     armature: float = 0.0  # inertia of the tendon's own motion [kg]
     actuator_range: tuple[float, float] | None = None  # of the sum of its actuators' forces
-    softness: Softness = Softness()  # of its limits
+    softness: Softness = Softness()  # of its limits, under the convex contact law, as are the next two
+    limit_margin: float = 0.0  # distance from a limit from which it acts [m]
+    friction_softness: Softness = Softness()
     limit_spring: tuple[float, float] | None = None  # stiffness and damping of its limits; None: hard
     source: Source = Source()
 
@@ -679,6 +685,7 @@ class FileOptions:
     contact: bool = True  # False: no contacts at all
     filter_parent: bool = True  # False: a body also touches its parent
     contact_override: ContactOverride | None = None
+    cone: str | None = None  # "elliptic" or "pyramidal"
     friction_stiffness: float = 1.0  # of soft contacts: ratio of the stiffness of friction to that of the normal
 
 

@@ -23,7 +23,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real, where_greater, zero_like
 from artsim.sim.foundation.records import ConstReals2, Real, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.run_data.run_records import ALPHA, BETA, Inputs
+from artsim.sim.run_data.run_records import ALPHA, BETA, NOT_CONVEX, Inputs, Rows
 
 _LEAST, _MOST = 1e-4, 0.9999  # MuJoCo's bounds of an impedance
 
@@ -54,13 +54,32 @@ def look_ahead(z: float, y: Real) -> tuple[Real, Real]:
 
 
 @inlined
+def is_convex(inputs: Inputs) -> bool:
+    """True in runs under the convex contact law (stepping/convex.py)."""
+    return inputs.convex[0] != NOT_CONVEX
+
+
+@inlined
+def yielding(
+    h: float, reference: tuple[float, float], d: Real, mobility: Real, C: Real, rate: Real
+) -> tuple[Real, Real]:
+    """Bias and cfm of a row under the convex contact law: R f = -J u̇ - B Ċ - K d C at the step's start, without the
+    accelerations J̇ v, as in MuJoCo; reference = (K, B), rate = Ċ."""
+    K, B = reference
+    return (h * B - 1.0) * rate + h * K * d * C, mobility * (1.0 - d) / divisor(d)
+
+
+@inlined
 def softened(
-    h: float, reference: tuple[float, float], d: Real, mobility: Real, C: Real, rate: Real, drift: Real
+    inputs: Inputs, reference: tuple[float, float], d: Real, mobility: Real, C: Real, rate: Real, drift: Real
 ) -> tuple[Real, Real]:
     """Bias and cfm of a row that is soft as in MuJoCo; reference = (K, B), rate = Ċ, drift = C̈ at u̇ = 0.
 
     Ċ⁺ = J v⁺ + h drift, C⁺ = C + h J v⁺ + ½ h² drift.
     """
+    h = inputs.time_step[0]
+    if is_convex(inputs):
+        return yielding(h, reference, d, mobility, C, rate)
     K, B = reference
     z, y = h * B, h * h * K * d
     g, S = look_ahead(z, y)
@@ -132,6 +151,42 @@ def behind(inputs: Inputs) -> float:
 def slowest(h: float, B: float, most: float) -> float:
     """Factor by which an explicit reference is slowed where the time step is too long."""
     return 1.0 / max(h * B * min(max(most, _LEAST), _MOST), 1.0)
+
+
+@njit
+def reference_at(solref: ConstReals2, n: int, most: float, h: float) -> tuple[float, float]:
+    """K [1/s²] and B [1/s] of row n of solref (…, 2); most: of solimp. Times are at least two steps (MuJoCo, Modeling
+    chapter, Solver parameters).
+    """
+    most = min(max(most, _LEAST), _MOST)
+    time, ratio = solref[n, 0], solref[n, 1]
+    if time > 0.0:
+        time = max(time, 2.0 * h)
+        return 1.0 / (most * most * time * time * ratio * ratio), 2.0 / (most * time)
+    return -time / (most * most), -ratio / most
+
+
+@inlined
+def yield_at_bound(inputs: Inputs, rows: Rows, n: int, k: int, mobility: Real, gap: Real, rate: Real) -> None:
+    """Make row n that of a limit of dof k, or nv + tendon, under the convex law: it pushes the gap, which opens at
+    `rate`, where it is smaller than the margin, in both widths."""
+    gap = gap - inputs.limit_margin[k]
+    zero = zero_like(gap)
+    d = impedance(inputs.limit_impedance, k, largest(-gap, zero))
+    h = inputs.time_step[0]
+    reference = reference_at(inputs.limit_reference, k, inputs.limit_impedance[k, 1], h)
+    rows.bias[n], rows.cfm[n] = yielding(h, reference, d, mobility, gap, rate)
+    rows.lower[n] = zero
+    rows.upper[n] = where_greater(-gap, zero, rows.upper[n], zero)
+
+
+@inlined
+def yield_with_friction(inputs: Inputs, rows: Rows, n: int, k: int, mobility: Real, rate: Real) -> None:
+    """Make row n that of the dry friction of dof k, or nv + tendon, under the convex law, in both widths."""
+    h, zero = inputs.time_step[0], zero_like(rate)
+    reference = reference_at(inputs.friction_reference, k, inputs.friction_impedance[k, 1], h)
+    d = impedance(inputs.friction_impedance, k, zero)
+    rows.bias[n], rows.cfm[n] = yielding(h, reference, d, mobility, zero, rate)
 
 
 @inlined

@@ -20,9 +20,9 @@ import math
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.impedance import joint_like
+from artsim.sim.constraints.impedance import is_convex, joint_like, yield_at_bound
 from artsim.sim.constraints.kinds import AT_ANGLE, AT_LOWER, AT_UPPER, POSITION_ROW, VELOCITY_ROW
-from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_sided, single_row
+from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_sided, row_rate, single_row
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
 from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
@@ -64,10 +64,12 @@ def limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
 @inlined
 def pressing(robot: RobotBundle, run: RunBundle, rows: Rows, pressed: Real) -> Real:
     """1 where a side of a limit, whose row has the next place, has a row in this step: it is `pressed`, or pressed in
-    the last step. In the sweeping solvers all have."""
+    the last step, but under the convex law, which asks for the state alone. In the sweeping solvers all have."""
     zero = zero_like(pressed)
     if SWEEPING[run.inputs.solver[0]]:
         return zero + 1.0
+    if is_convex(run.inputs):
+        return pressed
     return where_greater(robot.state.impulse[rows.number[PLACES]], zero, zero + 1.0, pressed)
 
 
@@ -84,6 +86,8 @@ def begin_limits(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
             if is_limited(model, k, side):
                 place = coordinate(model, robot.state.qpos, k)
                 beyond = zero + model.lower[k] - place if side == LOWER else place - model.upper[k]
+                if is_convex(run.inputs):
+                    beyond = beyond + run.inputs.limit_margin[k]
                 pressed[k, side] = where_greater(beyond, zero, largest(chosen, pressed[k, side]), pressed[k, side])
 
 
@@ -115,6 +119,9 @@ def limit_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int, side: int)
     if model.limit_stiffness[k] > 0.0:
         spring = model.limit_stiffness[k], model.limit_damping[k]
         give_way(rows, inputs, n, spring, gap, sign * robot.state.qvel[k], sign * data.drift[k])
+        return n
+    if is_convex(inputs):
+        yield_at_bound(inputs, rows, n, k, like(inputs.row_mobility[k], data), gap, sign * robot.state.qvel[k])
         return n
     one_sided(rows, inputs, n, gap)
     rows.bias[n] = largest(rows.bias[n], real(-model.velocity_limit[k], rows.bias[n])) + sign * h * data.drift[k]
@@ -183,6 +190,10 @@ def _cone_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
         add_entry(model, data, rows, k, x)
         add_entry(model, data, rows, k + 1, y)
         add_entry(model, data, rows, k + 2, z)
+    if is_convex(inputs):
+        rate = row_rate(rows, n, state.qvel)
+        yield_at_bound(inputs, rows, n, k, like(inputs.row_mobility[k], data), model.upper[k] - angle, rate)
+        return
     one_sided(rows, inputs, n, model.upper[k] - angle)
     rows.bias[n] -= squeeze
 

@@ -141,7 +141,7 @@ def loop_rows(
                         0.5,
                     )
                 elif K >= 0.0:
-                    rows.bias[row], rows.cfm[row] = softened(h, reference, d, mobility, C, speed, drift)
+                    rows.bias[row], rows.cfm[row] = softened(inputs, reference, d, mobility, C, speed, drift)
     if run.lanes is None:
         _note_gaps(step, equipment)
 

@@ -53,6 +53,7 @@ def add_row(rows: Rows, kind: int, k: int) -> int:
     rows.upper[n] = real(1e308, zero)
     rows.cone[n] = 0
     rows.slope[n] = zero
+    rows.shifting[n] = zero
     rows.regularised[n] = zero
     rows.static[n] = 0
     return n

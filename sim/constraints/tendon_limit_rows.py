@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.constraints.impedance import is_convex, yield_at_bound
 from artsim.sim.constraints.kinds import AT_LONGEST, AT_SHORTEST, TENDON_ROW
 from artsim.sim.constraints.limit_rows import beyond_bound, give_way, pressing
 from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided, row_rate
@@ -42,6 +43,12 @@ def tendon_limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment:
                 rows.number[PLACES] += 1
 
 
+@inlined
+def mobility_of_tendon(equipment: EquipmentBundle, t: int) -> Real:
+    """J M⁻¹ Jᵀ of tendon t in the file's pose, in both widths."""
+    return equipment.data.tendon_mobility[equipment.model.tendon_row_follower.shape[0] + t]
+
+
 @njit
 def tendon_row(model: Model, data: Workspace, rows: Rows, equipment: EquipmentBundle, t: int, sign: float) -> int:
     """Append a row on the velocity of tendon t, J = sign dL/dq. Return its number."""
@@ -69,6 +76,10 @@ def _limit_row(
         drift = drift_of(data, rows, n)
         give_way(rows, inputs, n, (spring[REFERENCE_K], spring[REFERENCE_B]), gap, row_rate(rows, n, v), drift)
         return n
+    if is_convex(inputs):
+        at = model.dof_body.shape[0] + t
+        yield_at_bound(inputs, rows, n, at, mobility_of_tendon(equipment, t), gap, row_rate(rows, n, v))
+        return n
     one_sided(rows, inputs, n, gap)
     rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
     return n
@@ -84,7 +95,10 @@ def begin_tendon_limits(robot: RobotBundle, run: RunBundle, equipment: Equipment
             if _is_limited(equipment, t, side):
                 length, column = equipment.data.tendon_length[t], side - TENDON_LOWER
                 lower, upper = equipment.model.tendon_lower[t] - length, length - equipment.model.tendon_upper[t]
-                beyond = where_greater(lower if side == TENDON_LOWER else upper, zero, chosen, zero)
+                beyond = lower if side == TENDON_LOWER else upper
+                if is_convex(run.inputs):
+                    beyond = beyond + run.inputs.limit_margin[nv + t]
+                beyond = where_greater(beyond, zero, chosen, zero)
                 pressed[nv + t, column] = largest(pressed[nv + t, column], beyond)
 
 

@@ -15,7 +15,16 @@ from artsim.sim.articulation.dynamics import solve
 from artsim.sim.articulation.kinematics import accelerations, kinematics, like
 from artsim.sim.articulation.model import D_MAX, D_MIN, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
-from artsim.sim.constraints.impedance import behind, impedance, safe_reference, slowest, softened, sprung
+from artsim.sim.constraints.impedance import (
+    behind,
+    impedance,
+    is_convex,
+    safe_reference,
+    slowest,
+    softened,
+    sprung,
+    yield_with_friction,
+)
 from artsim.sim.constraints.kinds import (
     AT_LONGEST,
     AT_SHORTEST,
@@ -26,7 +35,7 @@ from artsim.sim.constraints.kinds import (
     TENDON_SPRING,
 )
 from artsim.sim.constraints.row import add_entry, closing_rate, drift_of, within_reach
-from artsim.sim.constraints.tendon_limit_rows import tendon_limit_rows, tendon_row
+from artsim.sim.constraints.tendon_limit_rows import mobility_of_tendon, tendon_limit_rows, tendon_row
 from artsim.sim.equipment.actuation import foreseen
 from artsim.sim.equipment.arrays import (
     LONGEST,
@@ -76,6 +85,9 @@ def tendon_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Equip
             n = tendon_row(model, data, rows, equipment, t, 1.0)
             rows.part[n] = TENDON_FRICTION
             rows.bias[n] = h * drift_of(data, rows, n)
+            if is_convex(inputs):
+                rate, at = equipment.data.tendon_velocity[t], model.dof_body.shape[0] + t
+                yield_with_friction(inputs, rows, n, at, mobility_of_tendon(equipment, t), rate)
             rows.lower[n] = like(-h * equipment.model.tendon_friction[t], data)
             rows.upper[n] = like(h * equipment.model.tendon_friction[t], data)
         tendon_limit_rows(robot, run, rows, equipment, t)
@@ -106,7 +118,7 @@ def _tied_row(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipme
         d = impedance(equipment.model.tendon_row_impedance, c, absolute(error))
         time = equipment.model.tendon_row_reference[c, REFERENCE_TIME]
         reference = safe_reference(h, reference[REFERENCE_K], reference[REFERENCE_B], time)
-        rows.bias[n], rows.cfm[n] = softened(h, reference, d, mobility, error, rate, drift)
+        rows.bias[n], rows.cfm[n] = softened(inputs, reference, d, mobility, error, rate, drift)
         rows.rate[n] = zero_like(error)
 
 
@@ -211,8 +223,8 @@ def hold_tendons(
 
 @njit
 def tendon_mobilities(model: Model, data: Workspace, equipment: EquipmentBundle) -> None:
-    """equipment.data.tendon_mobility of every tendon equality: J M⁻¹ Jᵀ summed over its two tendons, MuJoCo's
-    invweight0.
+    """equipment.data.tendon_mobility of every tendon equality, J M⁻¹ Jᵀ summed over its two tendons, and then of every
+    tendon: MuJoCo's invweight0.
 
     M must be factorised in data.mass_matrix and equipment.data.row2 (equipment/forces.py).
     """
@@ -221,6 +233,9 @@ def tendon_mobilities(model: Model, data: Workspace, equipment: EquipmentBundle)
         equipment.data.tendon_mobility[c] = _mobility(model, data, equipment, equipment.model.tendon_row_follower[c])
         if leader >= 0:
             equipment.data.tendon_mobility[c] += _mobility(model, data, equipment, leader)
+    first = equipment.model.tendon_row_follower.shape[0]
+    for t in range(equipment.data.tendon_length.shape[0]):
+        equipment.data.tendon_mobility[first + t] = _mobility(model, data, equipment, t)
 
 
 @njit

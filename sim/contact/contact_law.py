@@ -10,7 +10,7 @@ from __future__ import annotations
 from artsim.sim.constraints.row import RECOVERY
 from artsim.sim.foundation.jit import inlined
 from artsim.sim.foundation.lanes import sqrt, where_greater, zero_like
-from artsim.sim.foundation.records import ConstReals1, Lanes1, Lanes2, Real, Reals1, Vec3
+from artsim.sim.foundation.records import ConstReals1, Lanes1, Lanes2, Real, Vec3
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import cross, dot, plus, plus_times
 
@@ -157,18 +157,6 @@ def is_thrown(change: Real, opening: Real, linear: int) -> Real:
 
 
 # ------------------------------------------------------------------ softness
-
-
-@inlined
-def stiffness_and_damping(solref: Reals1, most: float, h: float) -> tuple[float, float]:
-    """K [1/s²] and B [1/s] of a solref (2,); most: of solimp. Times are at least two steps (MuJoCo, Modeling chapter,
-    Solver parameters).
-    """
-    time, ratio = solref[0], solref[1]
-    if time > 0.0:
-        time = max(time, 2.0 * h)
-        return 1.0 / (most * most * time * time * ratio * ratio), 2.0 / (most * time)
-    return -time / (most * most), -ratio / most
 
 
 @inlined

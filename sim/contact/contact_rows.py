@@ -20,10 +20,12 @@ The laws themselves are in contact_law.py. The rows are built here both for a si
 
 from __future__ import annotations
 
+import math
+
 from artsim.sim.articulation.kinematics import like, link_frame
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
-from artsim.sim.constraints.impedance import impedance, look_ahead
+from artsim.sim.constraints.impedance import impedance, is_convex, look_ahead, reference_at, yielding
 from artsim.sim.constraints.kinds import CONTACT_ROW, EDGES
 from artsim.sim.constraints.row import UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.contact.contact_law import (
@@ -38,7 +40,6 @@ from artsim.sim.contact.contact_law import (
     point_velocity,
     rebound,
     second_order,
-    stiffness_and_damping,
 )
 from artsim.sim.equipment.arrays import BODY, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
@@ -103,8 +104,9 @@ def contact_rows(
             contact.data.dimension[n] = 1
         if contact.data.soft[n] == 1:
             contact.data.hardness[n] = impedance(contact.data.impedance, n, max(-contact.data.gap[n], 0.0))
-        if contact.data.dimension[n] > 0 and opens(robot.model, robot.data, contact, n, 0.0) > 0.0:
-            add_rows(robot, rows, contact, n)
+        acts = contact.data.dimension[n] > 0 and is_convex(inputs)
+        if acts or (contact.data.dimension[n] > 0 and opens(robot.model, robot.data, contact, n, 0.0) > 0.0):
+            add_rows(robot, inputs, rows, contact, n)
             set_targets(robot, inputs, rows, contact, n)
             if contact.data.pull[n] > 0.0:
                 pull(run, rows, contact, n, contact.data.pull[n])
@@ -160,6 +162,7 @@ def set_grip(inputs: Inputs, contact: AnyContacts, n: int) -> None:
     of slips. Soft pyramids, whose softness depends on the coefficient, and the sweeping solvers take the contact's own.
     """
     whole = SWEEPING[inputs.solver[0]] or (contact.data.soft[n] == 1 and contact.model.pyramidal[0] == 1)
+    whole = whole or is_convex(inputs)
     for j in range(contact.data.grip.shape[1]):
         mu = contact.data.friction[n, j]
         contact.data.grip[n, j] = mu if whole else least(mu, _most_grip(contact, n, j))
@@ -230,13 +233,13 @@ def grips_more(inputs: Inputs, rows: Rows, contact: AnyContacts, chosen: Real) -
 
 
 @njit
-def add_rows(robot: RobotBundle, rows: Rows, contact: AnyContacts, n: int) -> None:
+def add_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Append the rows of contact n, with the last step's impulses as warm start and without bias."""
     contact.data.row[n] = rows.number[ALL_ROWS]
     if is_pyramid(contact, n):
         _add_edges(rows, contact, n)
     else:
-        _add_directions(rows, contact, n)
+        _add_directions(inputs, rows, contact, n)
     _add_columns(robot, rows, contact, n)
 
 
@@ -247,11 +250,16 @@ def count_rows(contact: AnyContacts, n: int) -> int:
 
 
 @njit
-def _add_directions(rows: Rows, contact: AnyContacts, n: int) -> None:
-    """Append one row for each dimension of contact n, without columns."""
+def _add_directions(inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
+    """Append one row for each dimension of contact n, without columns.
+
+    Rows are scaled so that the cone is circular. Under the convex law friction is also softer than the normal by
+    `slack`, and the rows are scaled so that one softness serves all of them.
+    """
     first = rows.number[ALL_ROWS]
     friction = _largest_friction(contact, n)
     one = real(1.0, friction)
+    stiffer = 1.0 / math.sqrt(contact.model.slack[0]) if is_convex(inputs) else 1.0
     contact.data.rows[n] = count_rows(contact, n)
     for k in range(contact.data.dimension[n]):
         row = _add_row(rows, contact, n)
@@ -259,8 +267,11 @@ def _add_directions(rows: Rows, contact: AnyContacts, n: int) -> None:
         rows.cone[row] = -1
         rows.impulse[row] = contact.data.start[n, k]
         contact.data.scale[n, k] = contact.data.grip[n, k - 1] / _or_one(friction) if k > 1 else one
+        if k > 0:
+            contact.data.scale[n, k] = stiffer * contact.data.scale[n, k]
     rows.cone[first] = contact.data.dimension[n] if contact.data.dimension[n] > 1 else 0
-    rows.slope[first] = friction
+    rows.slope[first] = friction / stiffer
+    rows.shifting[first] = zero_like(friction) if is_convex(inputs) else friction
 
 
 @njit
@@ -466,7 +477,10 @@ def set_targets(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyCont
         rows.bias[row] = h * _drift(model, data, rows, row) + _belt(contact, n, k, pyramid)
         if k < 3:
             rows.bias[row] += 0.5 * h * contact.data.swerve[n, k - 1] * contact.data.scale[n, k]
-    if contact.data.soft[n] == 1:
+    if is_convex(inputs):
+        for k in range(contact.data.rows[n]):
+            _yield(robot.state, rows, contact, n, k, h, pyramid)
+    elif contact.data.soft[n] == 1:
         for k in range(contact.data.rows[n]):
             _soften(robot.state, rows, contact, n, k, h, _belt(contact, n, k, pyramid), pyramid)
     else:
@@ -580,28 +594,64 @@ def _soften(
     hardness = contact.data.hardness[n]
     zero = zero_like(hardness)
     most = contact.data.impedance[n, 1]
-    K, B = stiffness_and_damping(contact.data.reference[n], most, h)
+    K, B = reference_at(contact.data.reference, n, most, h)
     z, y = h * B, h * h * K * hardness
     g, S = look_ahead(z, y)
     rate = row_rate(rows, row, state.qvel) + belt
     if k == 0 or pyramid:
         bias = (y / h * contact.data.gap[n] + (z - g * z - 1.0) * rate) / S
     else:  # by the S of the normal, since all rows of a cone have one cfm
-        _, B = stiffness_and_damping(contact.data.friction_reference[n], most, h)
+        _, B = reference_at(contact.data.friction_reference, n, most, h)
         bias = (least(h * B / S, zero + _MOST_DAMPED) - 1.0) * rate
     rows.bias[row] = bias + belt
     rows.error[row] = zero
     rows.rate[row] = zero
-    mobility = contact.model.mobility[contact.data.shape[n, 0]] + contact.model.mobility[contact.data.shape[n, 1]]
-    resistance = mobility * (1.0 - hardness) / (divisor(hardness) * S)
+    resistance = _mobility(contact, n) * (1.0 - hardness) / (divisor(hardness) * S)
     cfm = where_greater(hardness, zero, resistance, zero)  # no hardness: this lane has no contact here
-    if pyramid:  # friction as soft as the cone's (MuJoCo, engine_core_constraint.c)
-        square = contact.data.grip[n, 0] * contact.data.grip[n, 0]
-        rows.cfm[row] = 2.0 * square * contact.model.slack[0] * (1.0 + square) * cfm
-        return
+    if pyramid:
+        cfm = cfm * _softness_of_edges(contact, n)
     rows.cfm[row] = cfm
-    if k > 0:
+    if k > 0 and not pyramid:
         rows.bias[row] -= held_beyond(contact.model.slack[0], cfm, contact.data.start[n, k])
+
+
+@inlined
+def _mobility(contact: AnyContacts, n: int) -> float:
+    """The mobility by which the softness of contact n is scaled [1/kg]."""
+    one: float = contact.model.mobility[contact.data.shape[n, 0]]
+    two: float = contact.model.mobility[contact.data.shape[n, 1]]
+    return one + two
+
+
+@inlined
+def _softness_of_edges(contact: AnyContacts, n: int) -> Real:
+    """The softness of the edges of a pyramid relative to a cone's normal: friction is as soft as the cone's (MuJoCo,
+    engine_core_constraint.c)."""
+    square = contact.data.grip[n, 0] * contact.data.grip[n, 0]
+    return 2.0 * square * contact.model.slack[0] * (1.0 + square)
+
+
+@njit
+def _yield(state: State, rows: Rows, contact: AnyContacts, n: int, k: int, h: float, pyramid: bool) -> None:
+    """Bias and softness of row k of contact n under the convex law (impedance.py: yielding); friction is damped only,
+    since it has no reference position.
+    """
+    row = contact.data.row[n] + k
+    hardness = contact.data.hardness[n]
+    zero = zero_like(hardness)
+    normal = k == 0 or pyramid
+    reference = reference_at(
+        contact.data.reference if normal else contact.data.friction_reference, n, contact.data.impedance[n, 1], h
+    )
+    belt = _belt(contact, n, k, pyramid)
+    gap = contact.data.gap[n] if normal else zero
+    rate = row_rate(rows, row, state.qvel) + belt
+    bias, cfm = yielding(h, reference, hardness, zero + _mobility(contact, n), gap, rate)
+    if pyramid:
+        cfm = cfm * _softness_of_edges(contact, n)
+    rows.bias[row] = bias + belt
+    rows.cfm[row] = where_greater(hardness, zero, cfm, zero)  # no hardness: this lane has no contact here
+    rows.error[row] = rows.rate[row] = zero
 
 
 # ------------------------------------------------------------------ restitution

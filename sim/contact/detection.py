@@ -31,6 +31,7 @@ from artsim.sim.articulation.state import (
     State,
     Workspace,
 )
+from artsim.sim.constraints.impedance import is_convex
 from artsim.sim.constraints.row import if_agreed
 from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
@@ -116,6 +117,8 @@ def place_shapes(robot: RobotBundle, inputs: Inputs, contact: AnyContacts) -> No
     for n in range(contact.model.body.shape[0]):
         moves = contact.model.body[n] > 0
         contact.data.margin[n] = h * speed_bound(model, data, contact, n) + h * h * _ACCELERATION if moves else still
+        if is_convex(inputs):  # which knows contacts that touch alone
+            contact.data.margin[n] = zero_like(still)
 
 
 @njit

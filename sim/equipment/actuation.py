@@ -35,7 +35,7 @@ from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
 from artsim.sim.foundation.records import Ints1, Lanes1, Lanes2, Real
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import CONTROL_ROW, Rows, RunBundle
+from artsim.sim.run_data.run_records import CONTROL_ROW, NOT_CONVEX, Inputs, Rows, RunBundle
 
 
 @inlined
@@ -92,10 +92,17 @@ def _find_turn(q: Lanes1, n: int, target: Lanes2, at: int, place: Lanes1, k: int
 
 
 @inlined
+def spring_step(inputs: Inputs) -> float:
+    """The time by which springs foresee the motion [s]: the step; 0 under the convex law, as in MuJoCo."""
+    h: float = inputs.time_step[0]
+    return h if inputs.convex[0] == NOT_CONVEX else 0.0
+
+
+@inlined
 def driven_at(state: State, run: RunBundle, k: int) -> Real:
     """The coordinate at which the drive of dof k acts; see felt_at."""
     step = run.step
-    return step.place[k] + run.inputs.time_step[0] * foreseen(step.share[k], state.qvel[k], step.velocity[k])
+    return step.place[k] + spring_step(run.inputs) * foreseen(step.share[k], state.qvel[k], step.velocity[k])
 
 
 @njit
@@ -155,7 +162,7 @@ def felt_at(robot: RobotBundle, run: RunBundle, k: int) -> Real:
     """The coordinate at which springs of dof k act in the step that ends at step.velocity."""
     state = robot.state
     step = run.step
-    return coordinate(robot.model, state.qpos, k) + run.inputs.time_step[0] * foreseen(
+    return coordinate(robot.model, state.qpos, k) + spring_step(run.inputs) * foreseen(
         step.share[k], state.qvel[k], step.velocity[k]
     )
 
@@ -184,7 +191,7 @@ def implicit_system(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: E
     for k in range(step.force.shape[0]):
         q = coordinate(model, state.qpos, k)
         v = state.qvel[k]
-        ahead = h * foreseen(step.share[k], v, v)
+        ahead = spring_step(run.inputs) * foreseen(step.share[k], v, v)
         q = q + ahead
         d = model.damping[k] + robot.data.slack[k]
         stiff = model.stiffness[k]
@@ -199,6 +206,8 @@ def implicit_system(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: E
             stiff += equipment.data.stiffness[k]
             force += actuator_force(equipment, k, q, v) + equipment.data.passive[k] + equipment.data.tendon[k]
         step.diagonal[k] = h * d + h * h * (1.0 - 0.75 * step.share[k]) * stiff
+        if run.inputs.convex[0] != NOT_CONVEX:  # which adds dampers afterwards (stepping/convex.py)
+            step.diagonal[k] = zero_like(v)
         step.force[k] = force
 
 

@@ -85,7 +85,7 @@ def actuator_forces(run: RunBundle, equipment: EquipmentBundle, activation: Real
         equipment.data.actuator_scale[a] = 0.0 if equipment.model.actuator_by_inertia[a] else 1.0
         if equipment.model.actuator_active[a]:
             equipment.data.actuator_input[a] = _input(equipment, a, activation, h)
-            set_affine_force(equipment, a, explicit)
+            set_affine_force(run.inputs, equipment, a, explicit)
             equipment.data.actuator_force[a] = _force(equipment, a, activation)
     _scale_tendons(equipment)
     for a in range(equipment.model.actuator_target.shape[0]):

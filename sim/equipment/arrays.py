@@ -309,7 +309,8 @@ class EquipmentWork(NamedTuple):
     tendon_drift: Reals1  # (nt,) J̇ v of tendons with inertia: L̈ at zero generalised acceleration [m/s² or rad/s²]
     tendon_share: Reals1  # (nt,) Step.share of springs by rows
     tendon_by_row: Reals1  # (1,) 1: springs and dampers of tendons are constraint rows in this step
-    tendon_mobility: Reals1  # (nte,) J M⁻¹ Jᵀ summed over an equality's tendons, in the file's pose; springs: now
+    tendon_mobility: Reals1  # (nte + nt,) J M⁻¹ Jᵀ summed over an equality's tendons, in the file's pose; springs: now;
+    # then of each tendon
     actuator_length: Reals1  # (na,) [m or rad]
     actuator_velocity: Reals1  # (na,) [m/s or rad/s]
     actuator_moment: Reals1  # (entries,) generalised force per unit force, of actuator_dof
@@ -462,7 +463,7 @@ def make_equipment_work(
             "scaling": (na, 3),
             "spring_length": (nt, 2),
             "tendon_moment": (len(equipment.tendon_dof),),
-            "tendon_mobility": (len(equipment.tendon_row_follower),),
+            "tendon_mobility": (len(equipment.tendon_row_follower) + len(equipment.tendon_lower),),
             "actuator_moment": (len(equipment.actuator_dof),),
             **dict.fromkeys(
                 ("activation_rate", "start_activation", "next_activation", "sum_activation"), (activations,)

@@ -65,3 +65,15 @@ def hold_drives(robot: RobotBundle, run: RunBundle, rows: Rows, chosen: Real, on
             free = still_free(chosen, one, changed) * part_of_matrix(run, rows, k)
             changed = largest(changed, hold(step.drive_held, k, force, (-limit, limit), free))
     return changed
+
+
+@njit
+def bound_drives(robot: RobotBundle, run: RunBundle, rows: Rows) -> None:
+    """Hold the drives that exceed their largest forces at the state, and no others, in both widths."""
+    step = run.step
+    for k in range(step.velocity.shape[0]):
+        step.velocity[k] = robot.state.qvel[k]
+        step.drive_held[k] = zero_like(step.velocity[k])
+    set_drives(run)
+    hold_drives(robot, run, rows, zero_like(step.velocity[0]) + 1.0, zero_like(step.velocity[0]))
+    set_drives(run)

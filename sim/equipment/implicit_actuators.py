@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.equipment.actuation import actuator_force, coordinate, foreseen, weigh_springs
+from artsim.sim.equipment.actuation import actuator_force, coordinate, foreseen, spring_step, weigh_springs
 from artsim.sim.equipment.affine import bounded, force_over_step, share_of_row
 from artsim.sim.equipment.arrays import (
     AFFINE,
@@ -30,13 +30,13 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real, Vec3
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.run_records import Inputs, RunBundle, Step
+from artsim.sim.run_data.run_records import NOT_CONVEX, Inputs, RunBundle, Step
 
 # ------------------------------------------------------------------ the forces
 
 
 @njit
-def set_affine_force(equipment: EquipmentBundle, a: int, explicit: int) -> None:
+def set_affine_force(inputs: Inputs, equipment: EquipmentBundle, a: int, explicit: int) -> None:
     """Set constant, slope and resistance of actuator a's force from its input, and whether it is implicit: where it is
     a spring or a damper, unless `explicit` is 1."""
     model, data = equipment.model, equipment.data
@@ -53,7 +53,8 @@ def set_affine_force(equipment: EquipmentBundle, a: int, explicit: int) -> None:
         resistance = resistance + data.actuator_damping[a]
     data.constant[a], data.slope[a], data.resistance[a] = constant, slope, resistance
     acts = zero
-    if explicit == 0 and model.actuator_linear[a] != EXPLICIT:
+    by_row = model.actuator_linear[a] == BY_ROW and inputs.convex[0] != NOT_CONVEX  # and explicit there
+    if explicit == 0 and model.actuator_linear[a] != EXPLICIT and not by_row:
         acts = where_greater(slope + resistance, zero, zero + 1.0, zero)
         acts = where_greater(zero, slope, zero, where_greater(zero, resistance, zero, acts))
     data.acts[a] = acts
@@ -69,7 +70,7 @@ def set_plain_forces(inputs: Inputs, equipment: EquipmentBundle) -> None:
         if model.actuator_active[a]:
             n = model.control_first[a]
             data.actuator_input[a] = bounded(inputs.control[0, n], model.control_lower[n], model.control_upper[n])
-            set_affine_force(equipment, a, 0)
+            set_affine_force(inputs, equipment, a, 0)
             data.actuator_force[a] = bounded(data.constant[a], model.force_lower[a], model.force_upper[a])
 
 
@@ -233,7 +234,7 @@ def weigh(model: Model, run: RunBundle, equipment: EquipmentBundle) -> None:
 def guess_bounds(model: Model, q: Lanes1, v: Lanes1, run: RunBundle, equipment: EquipmentBundle) -> None:
     """Hold the implicit forces, and the sums of dofs, that would exceed their bounds if the velocities did not change,
     and no others."""
-    step, data, h = run.step, equipment.data, run.inputs.time_step[0]
+    step, data, h = run.step, equipment.data, spring_step(run.inputs)
     changed = zero_like(step.bound_rounds[0])
     for k in range(data.dof_held.shape[0]):
         changed = largest(changed, absolute(data.dof_held[k]))

@@ -15,7 +15,7 @@ from artsim.sim.foundation.lanes import absolute, where_greater, zero_like
 from artsim.sim.foundation.records import Real, Vec3
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import Inputs
+from artsim.sim.run_data.run_records import NOT_CONVEX, Inputs
 
 
 @njit
@@ -37,10 +37,10 @@ def tendon_forces(equipment: EquipmentBundle) -> None:
 def weigh_tendons(inputs: Inputs, equipment: EquipmentBundle, explicit: int) -> None:
     """Set equipment.data.tendon_by_row[0], 1 if springs and dampers are rows, and tendon_share (nt,) (actuation.py).
 
-    In RK4 and with the sweeping solvers springs and dampers are always explicit.
+    In RK4, with the sweeping solvers and under the convex law springs and dampers are always explicit.
     """
     equipment.data.tendon_by_row[0] = 0.0
-    if explicit == 1 or SWEEPING[inputs.solver[0]]:
+    if explicit == 1 or SWEEPING[inputs.solver[0]] or inputs.convex[0] != NOT_CONVEX:
         return
     h = inputs.time_step[0]
     total = 0.0

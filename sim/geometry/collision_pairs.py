@@ -14,6 +14,7 @@ import numpy as np
 
 from artsim.sim.articulation.description import (
     IMPEDANCE,
+    REFERENCE,
     Articulation,
     ContactOverride,
     ContactPair,
@@ -33,7 +34,6 @@ _OF_WORLD = Conventions(parents="listed", surfaces=False)  # for geoms that belo
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding, torsional, rolling; the default of a geom
 LEAST_FRICTION = 1e-5  # of a contact, as in MuJoCo
-REFERENCE = (0.02, 1.0)  # MuJoCo's default solref
 _BYTES_PER_PAIR = 18  # of the table while it is built
 _MIXED = 1e-15  # a smaller weight counts as none
 _OPEN = ("plane", "heightfield")  # never touch each other

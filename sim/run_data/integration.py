@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from artsim.sim.run_data import run_records
+from artsim.sim.run_data.run_records import NOT_CONVEX
+
 # options of a run (fields of RunConfig) that add unilateral rows
 ONE_SIDED_OPTIONS = ("velocity_limits", "ground", "link_velocity_limit", "com_velocity_limit")
 
@@ -28,6 +31,7 @@ class Integrator(NamedTuple):
     compliances: bool = True  # rows of a compliance or erp of their own, weights of the implicit scheme
     maximal: bool = True  # maximal coordinates
     sweeping: bool = True  # sweeping solvers
+    convex: int = NOT_CONVEX  # steps of the convex contact law, which no other integrator has (stepping/convex.py)
     rows_in_packs: bool = True  # packs of robots with rows, or with forces that are found lane by lane
 
 
@@ -48,12 +52,18 @@ RK4 = Integrator(
     rows_in_packs=False,
 )
 
+EULER = SEMI_IMPLICIT_EULER._replace(
+    name="euler", asked_for="Euler", convex=run_records.EULER, maximal=False, sweeping=False, solver="newton"
+)
+IMPLICITFAST = EULER._replace(name="implicitfast", asked_for="implicitfast", convex=run_records.IMPLICITFAST)
+
 DEFAULT = MIDPOINT  # implicit in springs, dampers and drives as MuJoCo's others are
-INTEGRATORS = {integrator.name: integrator for integrator in (MIDPOINT, SEMI_IMPLICIT_EULER, RK4)}
+INTEGRATORS = {integrator.name: integrator for integrator in (MIDPOINT, SEMI_IMPLICIT_EULER, RK4, EULER, IMPLICITFAST)}
 """The integrators by their names in --integrator."""
 
 
-def asked_for(name: str | None) -> Integrator:
-    """The integrator that a file selects by this name."""
-    found = (integrator for integrator in INTEGRATORS.values() if integrator.asked_for and integrator.asked_for == name)
-    return next(found, DEFAULT)
+def asked_for(name: str | None, *, convex: bool = False) -> Integrator:
+    """The integrator that a file selects by this name, in runs whose contact law is convex or not."""
+    known = [integrator for integrator in INTEGRATORS.values() if (integrator.convex != NOT_CONVEX) == convex]
+    found = (integrator for integrator in known if integrator.asked_for and integrator.asked_for == name)
+    return next(found, EULER if convex else DEFAULT)

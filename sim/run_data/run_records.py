@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from artsim.sim.foundation.records import (
     ConstInts1,
     ConstReals1,
+    ConstReals2,
     Ints1,
     Lanes1,
     Reals1,
@@ -29,6 +30,8 @@ RELAXATION, SHARDS, VELOCITY_SWEEPS, BY_SUB_STEP = range(4)
 ALPHA, BETA, MIDWAY = range(3)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
+# values of Inputs.convex: the contact law is another; it is convex, with the steps of MuJoCo's Euler or implicitfast
+NOT_CONVEX, EULER, IMPLICITFAST = range(3)
 # entries of Rows.number: all rows, those that precede the contacts', and the places of all and of the latter
 ALL_ROWS, LASTING_ROWS, PLACES, LASTING_PLACES = range(4)
 # entries of Rows.report
@@ -115,6 +118,15 @@ class Inputs(NamedTuple):
     sleep: ConstReals1  # (2,) energy per mass [m²/s²], 0: never; steps below it after which the robot sleeps
     drive_acceleration: ConstInts1  # (nv,) 1: the gains are accelerations
     mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are scaled [1/(kg m²) or 1/kg]
+    convex: ConstInts1  # (1,) NOT_CONVEX, … (stepping/convex.py); the fields below are empty unless it is convex
+    # of the limits and of the dry friction of dofs, then of tendons (nv + nt): MuJoCo's solref and solimp, the distance
+    # from a limit from which it acts [rad or m], and the mobility by which their softness is scaled
+    limit_reference: ConstReals2  # (nv + nt, 2)
+    limit_impedance: ConstReals2  # (nv + nt, 5)
+    limit_margin: ConstReals1  # (nv + nt,)
+    friction_reference: ConstReals2  # (nv + nt, 2)
+    friction_impedance: ConstReals2  # (nv + nt, 5)
+    row_mobility: ConstReals1  # (nv + nt,) [1/(kg m²) or 1/kg]
     start_step: Ints1  # (rows,) first step each row acts on
     torque: Reals2  # (rows, nv) [N m or N]
     target: Reals2  # (rows, nv) [rad or m]
@@ -154,6 +166,7 @@ class Rows(NamedTuple):
     upper: Lanes1
     cone: Ints1  # (rows,) 0: bounds; first row of a cone: its number of rows; the others: -1
     slope: Lanes1  # (rows,) friction coefficient, at a cone's first row
+    shifting: Lanes1  # (rows,) factor of De Saxcé's shift there: the coefficient for Coulomb's law, 0 for a convex cone
     # (rows,) at contacts' first rows: number of steps in which they have yielded (solvers/regularisation.py)
     regularised: Lanes1
     static: Ints1  # (rows,) 1: loops and contacts that act against the world

@@ -20,7 +20,9 @@ from artsim.sim.geometry.contacts import OVAL, RIM, SHARP, Contacts, Touching
 from artsim.sim.geometry.solids import Kept, read_solids
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.convex_law import soft_geom
 from artsim.sim.runs.overlaps import without_overlaps
+from artsim.sim.runs.settings import CONVEX
 
 GROUND = "ground"
 
@@ -36,6 +38,8 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
             notes.append("the ground is left out, as all contacts are")
         return None
     world = [ground_plane(config)] if config.ground else []
+    if config.contact_law == CONVEX:
+        world = [soft_geom(geom) for geom in world]
     pairs = collision_pairs(articulation, robot.compiled, world=world, self_collide=config.self_collide)
     used = np.flatnonzero(pairs.allowed.any(axis=1))
     if len(used) == 0:
@@ -55,7 +59,8 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     contacts = _contacts(robot, pairs, built, config, articulation.options.friction_stiffness)
     kept = kept_pieces(articulation, [geom for _, geom in pairs.geoms], built)
     touching = Touching(contacts, built.shapes, _names(pairs), kept)
-    return touching if config.keep_overlaps else without_overlaps(robot, touching, notes)
+    keeps = config.keep_overlaps or config.contact_law == CONVEX  # as MuJoCo does
+    return touching if keeps else without_overlaps(robot, touching, notes)
 
 
 def _why_not(articulation: Articulation, robot: Robot, pairs: CollisionPairs) -> str:

@@ -31,6 +31,7 @@ from artsim.sim.foundation.records import (
 )
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.run_records import NOT_CONVEX
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
     DELAY_OF_LANE,
@@ -115,6 +116,8 @@ def is_laden(plan: Plan) -> bool:
     if e is None:
         return False
     if has_helpers(plan) or _has_acting_tendons(e):
+        return True
+    if plan.inputs["convex"][0] != NOT_CONVEX and np.any(e.actuator_linear == BY_ROW):  # then explicit
         return True
     parts = ("compensated_mass", "damper_dof", "spring_body", "box_body", "ellipsoid_body", "link_wrench_link")
     if any(len(getattr(e, part)) > 0 for part in parts):

@@ -34,6 +34,7 @@ from artsim.sim.runs.compiled_robot import compiled_robot, hard_axes, tied
 from artsim.sim.runs.compliances import common_erp, told_of_compliances, told_of_open_loops, with_constraint_names
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.contact_model import touching_shapes
+from artsim.sim.runs.convex_law import softness_inputs, with_default_softness
 from artsim.sim.runs.joint_values import (
     dof_values,
     drive_inputs,
@@ -54,7 +55,7 @@ from artsim.sim.runs.refusals import (
     refuse_unservable,
     with_rows_for_contacts,
 )
-from artsim.sim.runs.settings import DEFAULT_RECORD, LEAST_DT, TIME_STEP
+from artsim.sim.runs.settings import CONVEX, DEFAULT_RECORD, LEAST_DT, TIME_STEP
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
@@ -196,6 +197,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     config = _with_names(articulation, config)
     articulation = with_joint_settings(articulation, config)
     config = with_options(articulation, config, notes)
+    if config.contact_law == CONVEX:
+        articulation = with_default_softness(articulation)
     robot = compiled_robot(articulation, config)
     pushed = link_wrenches(robot.labels.links, config)
     equipped = equip(tied(articulation, config), robot.compiled, pushed.wrenches)
@@ -298,6 +301,7 @@ def _plan_inputs(
     notes += _told_of_order(articulation, config)
     notes += told_of_compliances(articulation, config)
     inputs["mobility"] = mobilities(robot, inputs, equipped)
+    inputs |= softness_inputs(articulation, config, robot)
     return inputs
 
 
@@ -339,12 +343,15 @@ def _with_loop_targets(config: RunConfig, names: EquipmentLabels) -> RunConfig:
 
 
 def with_options(articulation: Articulation, config: RunConfig, notes: list[str]) -> RunConfig:
-    """The configuration with the file's time step and integrator, if it leaves these open."""
+    """The configuration with the file's time step, integrator and cone, if it leaves these open."""
     integrator = config.integrator
     if integrator == "auto":
         integrator = integrator_for(articulation, config, notes).name
     dt = config.dt if config.dt is not None else time_step(articulation)
-    return replace(config, dt=dt, integrator=integrator)
+    cone = config.cone
+    if cone == "auto":
+        cone = (articulation.options.cone or "pyramidal") if config.contact_law == CONVEX else "elliptic"
+    return replace(config, dt=dt, integrator=integrator, cone=cone)
 
 
 def _refuse_large(articulation: Articulation) -> None:

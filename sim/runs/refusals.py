@@ -16,6 +16,7 @@ from artsim.sim.geometry.contacts import Touching
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import (
     DEFAULT,
+    IMPLICITFAST,
     INTEGRATORS,
     ONE_SIDED_OPTIONS,
     SEMI_IMPLICIT_EULER,
@@ -23,12 +24,19 @@ from artsim.sim.run_data.integration import (
     asked_for,
 )
 from artsim.sim.run_data.registry import SOLVERS
+from artsim.sim.run_data.run_records import NOT_CONVEX
 from artsim.sim.runs.compliances import needs_implicit_rows, refuse_unservable_weights
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.settings import CONVEX
+
+# hard bounds that a step under the convex law, which is solved once, does not keep
+_NOT_CONVEX_OPTIONS = ("velocity_limits", "link_velocity_limit", "com_velocity_limit", "continuous", "restitution")
 
 
 def integrator_for(articulation: Articulation, config: RunConfig, notes: list[str]) -> Integrator:
     """The integrator that the file asks for if it serves the run, else the default with a note that says why."""
+    if config.contact_law == CONVEX:
+        return _convex_integrator(articulation, notes)
     wanted, default = asked_for(articulation.options.integrator), default_for(config)
     if wanted is DEFAULT:
         return default
@@ -43,6 +51,33 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
         _note_rows(wanted, reason, default, notes)
         return default
     return wanted
+
+
+def _convex_integrator(articulation: Articulation, notes: list[str]) -> Integrator:
+    """The integrator of runs under the convex law: that of the file, or the nearest with a note."""
+    name = articulation.options.integrator or "Euler"
+    wanted = asked_for(name, convex=True)
+    if name == "implicit":  # which has the derivatives of Coriolis forces besides
+        wanted = IMPLICITFAST
+    if wanted.asked_for != name:
+        notes.append(f"the file wants {name}, which --contact-law convex lacks: {wanted.name} is used")
+    return wanted
+
+
+def _refuse_unservable_law(config: RunConfig) -> None:
+    """Raise UsageError for settings that the convex law does not serve, or that it alone serves."""
+    integrator = INTEGRATORS[config.integrator]
+    if config.contact_law != CONVEX:
+        if integrator.convex != NOT_CONVEX:
+            raise UsageError(f"integrator {integrator.name!r} is for --contact-law convex")
+        return
+    if config.is_maximal or config.solver != "newton":
+        raise UsageError("--contact-law convex is for --solver newton and --coordinates reduced")
+    if integrator.convex == NOT_CONVEX:
+        raise UsageError(f"--contact-law convex is for integrators euler and implicitfast, not {integrator.name!r}")
+    given = [name for name in _NOT_CONVEX_OPTIONS if getattr(config, name)]
+    if given:
+        raise UsageError(f"--contact-law convex does not serve --{given[0].replace('_', '-')}, a hard bound")
 
 
 def default_for(config: RunConfig) -> Integrator:
@@ -87,6 +122,7 @@ def refuse_unservable(
     robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None = None
 ) -> None:
     """Raise UsageError for features that the integrator or the solver does not serve, if known before the run."""
+    _refuse_unservable_law(config)
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     refuse_unservable_weights(robot.articulation, config)

@@ -56,7 +56,8 @@ from artsim.sim.runs.setting import (
 
 COORDINATES = ("reduced", "maximal")
 SCHEMES = ("auto", "baumgarte", "implicit")
-CONES = ("elliptic", "pyramidal")
+CONES = ("auto", "elliptic", "pyramidal")
+COULOMB, CONVEX = CONTACT_LAWS = ("coulomb", "convex")
 COUPLINGS = ("auto", "exact", "rows", "compliant")
 DEFAULT_RECORD = (
     "qpos",
@@ -349,10 +350,17 @@ class Settings:
         changes=True,
     )
     restitution: float = CONTACT(0.0, "Coefficient of restitution of all contacts.", bounds=SHARE, changes=True)
+    contact_law: str = CONTACT(
+        COULOMB,
+        "Law of contacts, limits and friction. coulomb: hard, Coulomb's friction exactly. convex: MuJoCo's, soft and "
+        "convex, with MuJoCo's steps and its defaults for what the file leaves out; --integrator euler or "
+        "implicitfast, as the file says.",
+        choices=CONTACT_LAWS,
+    )
     cone: str = CONTACT(
-        "elliptic",
+        "auto",
         "Shape of the friction cone. A pyramid, MuJoCo's default, allows less friction between its axes than the "
-        "cone of Coulomb's law.",
+        "cone of Coulomb's law. auto: elliptic; under --contact-law convex the file's.",
         choices=CONES,
     )
     continuous: bool = CONTACT(
@@ -411,7 +419,8 @@ class Settings:
         "Integrator. midpoint: semi-implicit Euler with Coriolis and gyroscopic terms midway in the step; "
         "semi-implicit-euler: with these at the step's start, as MuJoCo's Euler; rk4. auto: rk4 where the file asks "
         "for it and no constraint is one-sided, else midpoint; semi-implicit-euler with sweeping solvers and in "
-        "maximal coordinates.",
+        "maximal coordinates. euler, implicitfast: MuJoCo's, for --contact-law convex, where auto is what the file "
+        "asks for.",
         choices=("auto", *INTEGRATORS),
     )
     coordinates: str = SOLVING(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.lanes import any_positive
 from artsim.sim.run_data.run_records import Rows, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 from artsim.sim.solvers.coulomb import coulomb
@@ -83,10 +84,11 @@ def note_start(rows: Rows, work: NewtonWork, island: int) -> None:
 
 @njit
 def count_cones(rows: Rows, work: NewtonWork, island: int) -> int:
-    """Number of cones in the island."""
+    """Number of Coulomb's cones in the island: convex ones are solved as rows with bounds are."""
     count = 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        count += 1 if rows.cone[work.listed[entry]] > 1 else 0
+        n = work.listed[entry]
+        count += 1 if rows.cone[n] > 1 and any_positive(rows.shifting[n]) else 0
     return count
 
 

@@ -104,7 +104,7 @@ def _cone_residual(rows: Rows, work: NewtonWork, n: int, t: Real, off: Real) -> 
         square = square + work.unit[row] * work.unit[row]
         before = before + z * z
         across = across + q * (z + work.unit[row])
-    work.shift[n] = rows.slope[n] * sqrt(slip)
+    work.shift[n] = rows.shifting[n] * sqrt(slip)
     z = rows.impulse[n] + t * work.linear[n]
     q = work.rate[n] * (_yielding(rows, work, n, z, t, off) + work.shift[n])
     length = sqrt(square)
@@ -169,7 +169,7 @@ def stiffness(rows: Rows, work: NewtonWork, n: int) -> Vec4:
 @inlined
 def _lengthwise(rows: Rows, work: NewtonWork, n: int) -> Real:
     """κ / ρ along the cone's edge, or inside the cone."""
-    return inverse_or_zero(work.inverse[n]) * (1.0 - rows.slope[n] * work.weight1[n])
+    return inverse_or_zero(work.inverse[n]) * (1.0 - rows.shifting[n] * work.weight1[n])
 
 
 @inlined
@@ -196,7 +196,7 @@ def set_still_change(rows: Rows, work: NewtonWork, island: int) -> None:
             for row in range(n + 1, n + rows.cone[n]):
                 along = along + work.unit[row] * work.miss[row]
             edge = _on_edge(work, n)
-            more = kappa * rows.slope[n] * lengthwise * along * edge
+            more = kappa * rows.shifting[n] * lengthwise * along * edge
             miss = work.miss[n] - (1.0 - edge) * work.weight[n] * work.rate[n] * work.shift[n]
             work.linear[n] = -(miss + gain * (work.weight[n] * miss + work.weight1[n] * along) + more * work.weight[n])
             both = gain * (work.weight1[n] * miss + (work.weight2[n] + c3) * along) + along - across * along
@@ -256,7 +256,7 @@ def set_pull(rows: Rows, work: NewtonWork, n: int) -> None:
     for row in range(n + 1, n + rows.cone[n]):
         work.pull[row] = _yielding(rows, work, row, rows.impulse[row], 0.0, 1.0)
         slip = slip + work.pull[row] * work.pull[row]
-    slip = _on_edge(work, n) * rows.slope[n] * inverse_or_zero(sqrt(slip))
+    slip = _on_edge(work, n) * rows.shifting[n] * inverse_or_zero(sqrt(slip))
     for row in range(n + 1, n + rows.cone[n]):
         work.pull[row] = slip * work.pull[row]
 

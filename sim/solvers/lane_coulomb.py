@@ -61,6 +61,7 @@ def _take_row(solver: SolverBundle, n: int, lane: int, to: int) -> None:
     rows, work = solver.own.rows, solver.own.work
     lane_rows, own = solver.lane.rows, solver.lane.work
     lane_rows.slope[to] = lane_get(rows.slope, n, lane)
+    lane_rows.shifting[to] = lane_get(rows.shifting, n, lane)
     lane_rows.cfm[to] = lane_get(rows.cfm, n, lane)
     lane_rows.lower[to] = lane_get(rows.lower, n, lane)
     lane_rows.upper[to] = lane_get(rows.upper, n, lane)

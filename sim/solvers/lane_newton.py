@@ -99,5 +99,6 @@ def _take_row(rows: Rows, solver: SolverBundle, n: int, lane: int) -> None:
     own.error[to], own.rate[to] = lane_get(rows.error, n, lane), lane_get(rows.rate, n, lane)
     own.bias[to], own.cfm[to] = lane_get(rows.bias, n, lane), lane_get(rows.cfm, n, lane)
     own.lower[to], own.upper[to] = lane_get(rows.lower, n, lane), lane_get(rows.upper, n, lane)
-    own.slope[to], own.regularised[to] = lane_get(rows.slope, n, lane), lane_get(rows.regularised, n, lane)
+    own.slope[to], own.shifting[to] = lane_get(rows.slope, n, lane), lane_get(rows.shifting, n, lane)
+    own.regularised[to] = lane_get(rows.regularised, n, lane)
     own.impulse[to] = lane_get(solver.newton.first, n, lane)

@@ -195,6 +195,7 @@ def take_own_rows(rows: Rows, solver: SolverBundle) -> None:
     pack, own, work, shared = solver.pack, solver.own.rows, solver.own.work, solver.newton
     for i in range(pack.own_lines[0]):
         own.slope[i] = _own(rows.slope, solver, i)
+        own.shifting[i] = _own(rows.shifting, solver, i)
         own.cfm[i] = _own(rows.cfm, solver, i)
         own.lower[i] = _own(rows.lower, solver, i)
         own.upper[i] = _own(rows.upper, solver, i)

@@ -26,7 +26,8 @@ _TOO_LARGE = 1e-12  # [m/s] by which a shift may exceed the one wanted
 
 @inlined
 def wanted_shift(rows: Rows, work: NewtonWork, n: int) -> Real:
-    """μ |v_t| of the cone [m/s], without the regularised part of the velocity: a sticking contact has no shift."""
+    """μ |v_t| of the cone [m/s], 0 of a convex one, without the regularised part of the velocity: a sticking contact
+    has no shift."""
     square = zero_like(work.velocity[n])
     for row in range(n + 1, n + rows.cone[n]):
         slip = (
@@ -35,7 +36,7 @@ def wanted_shift(rows: Rows, work: NewtonWork, n: int) -> Real:
             + work.eps[row] * (rows.impulse[row] - work.centre[row])
         )
         square = square + slip * slip
-    return rows.slope[n] * sqrt(square)
+    return rows.shifting[n] * sqrt(square)
 
 
 @njit
@@ -106,7 +107,7 @@ def slides(rows: Rows, work: NewtonWork, island: int, resting: Real) -> Real:
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
         if rows.cone[n] > 1:
-            now = where_greater(work.shift[n] - rows.slope[n] * resting, zero, zero + 1.0, sliding)
+            now = where_greater(work.shift[n] - rows.shifting[n] * resting, zero, zero + 1.0, sliding)
             sliding = where_greater(slid_before(rows, work, n), zero, now, sliding)
     return sliding
 

@@ -37,6 +37,7 @@ from artsim.sim.run_data.run_records import (
     AT_REST,
     BETA,
     CONTROL_ROW,
+    EULER,
     EVALUATION,
     ONCE,
     RESIDUAL,
@@ -89,7 +90,8 @@ def book_forces(
             driven = driven_at(state, run, k)
             step.drive[k] = drive_force(run, step.counters[CONTROL_ROW], k, driven, v)
         if equipment is not None:
-            step.drive[k] += actuator_force(equipment, k, q, v)
+            felt = state.qvel[k] if run.inputs.convex[0] == EULER else v  # by dampers of actuators
+            step.drive[k] += actuator_force(equipment, k, q, felt)
             step.passive[k] += equipment.data.passive[k]
             step.tendon[k] = equipment.data.tendon[k]
         if rules is not None:

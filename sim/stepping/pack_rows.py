@@ -10,6 +10,7 @@ import math
 
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.constraints.impedance import is_convex
 from artsim.sim.contact.contact_list import empty_contact
 from artsim.sim.contact.contact_rows import (
     add_rows,
@@ -82,11 +83,12 @@ def _contact_rows(
     else:
         if contact.adhesion is not None:
             empty_contact(contact, n, contact.adhesion.loose[n] * (1.0 - is_positive(contact.data.pull[n])))
-        opening = opens(robot.model, data, contact, n, 1.0 - contact.lanes.present[n])
-        if any_positive(1.0 - opening):
-            empty_contact(contact, n, 1.0 - opening)
+        if not is_convex(inputs):
+            opening = opens(robot.model, data, contact, n, 1.0 - contact.lanes.present[n])
+            if any_positive(1.0 - opening):
+                empty_contact(contact, n, 1.0 - opening)
         set_grip(inputs, contact, n)
-        add_rows(robot, rows, contact, n)
+        add_rows(robot, inputs, rows, contact, n)
     if contact.sweep is not None:
         one = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[n, 0])
         two = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[n, 1])

@@ -10,11 +10,12 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import end_velocities
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.constraints.impedance import is_convex
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.equipment.actuation import find_places
 from artsim.sim.equipment.arrays import EquipmentBundle
-from artsim.sim.equipment.drives import begin_drives, set_drives
+from artsim.sim.equipment.drives import begin_drives, bound_drives, set_drives
 from artsim.sim.equipment.implicit_actuators import guess_bounds, set_plain_lengths
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, highest, lane_count, lane_set, where_greater, zero_like
@@ -79,6 +80,8 @@ def hold_without_rows_in_lanes(
         free_step(robot, run, rows, equipment)
         run.step.retries[WITHOUT_ROWS] = 1
         return True
+    if is_convex(run.inputs):
+        bound_drives(robot, run, rows)
     _choose_bound(robot, run, equipment, solver, contact)
     left = 1.0 - solver.pack.done[0]
     if any_positive((1.0 - solver.pack.bound[0]) * left):

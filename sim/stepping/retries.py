@@ -25,6 +25,7 @@ from __future__ import annotations
 from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.drive_rows import make_drives_rows
+from artsim.sim.constraints.impedance import is_convex
 from artsim.sim.constraints.limit_rows import begin_limits, opens_cones, presses
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, loosen, note_excess
@@ -34,7 +35,7 @@ from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import grips_more, reset_grip
 from artsim.sim.contact.rebounds import aim_again, begin_bounces, bounce_on, is_bouncing
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, EquipmentBundle
-from artsim.sim.equipment.drives import hold_drives, set_drives
+from artsim.sim.equipment.drives import bound_drives, hold_drives, set_drives
 from artsim.sim.equipment.implicit_actuators import excess_at_bounds, hold_actuators
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_of, where_greater, zero_like
@@ -159,6 +160,9 @@ def holds_without_rows(
     rows.report[ITERATIONS] = 0.0
     step.retries[WITHOUT_ROWS] = 0
     possible = step.counters[FREE_STEPS_POSSIBLE] == 1 and step.drive_rows[0] == 0.0
+    if is_convex(run.inputs):
+        possible = False
+        bound_drives(robot, run, rows)
     if possible and not _touches(contact) and not _springs_are_rows(equipment):
         rows.number[ALL_ROWS] = 0
         rows.number[LASTING_ROWS] = 0
@@ -194,7 +198,10 @@ def look_again(
     """Return the stage from which the velocities found require the step to be solved again, or SOLVED.
 
     Lanes of a pack are solved again together, each for its own reasons: a decision depends on the lane's own numbers.
+    A step of the convex law is solved once.
     """
+    if is_convex(run.inputs):
+        return SOLVED
     left = like(1.0, robot.data)
     if run.lanes is not None:
         left = lanes_to_look_at(run, solver, left)

@@ -11,6 +11,7 @@ import math
 from artsim.sim.articulation.kinematics import kinematics, world_inertia
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.constraints.impedance import is_convex
 from artsim.sim.constraints.limit_rows import has_ball_limits
 from artsim.sim.constraints.loop_rows import note_loop_gaps
 from artsim.sim.contact.contact_rows import note_depths
@@ -60,6 +61,7 @@ from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.assembly import needs_rows
 from artsim.sim.stepping.booking import book_forces, end_step, move_on, rest
 from artsim.sim.stepping.controller import applied_forces
+from artsim.sim.stepping.convex import damp_velocities
 from artsim.sim.stepping.lane_booking import begin_step_in_lanes
 from artsim.sim.stepping.lane_equipment import keep_lanes
 from artsim.sim.stepping.lanes_alone import record_steps
@@ -309,6 +311,8 @@ def solve_step(
             set_rows(robot, run, rows, equipment, contact, rules, solver)
             find_velocities(robot, run, rows, contact, solver)
         stage = look_again(robot, run, rows, equipment, contact, rules, solver)
+    if is_convex(run.inputs):
+        damp_velocities(robot, run, rows, equipment, solver)
     if run.lanes is None and run.step.counters[STOP_REASON] != CROWDED:
         book_forces(robot, run, rows, equipment, contact, rules)
 
