@@ -23,7 +23,8 @@ TUNING = {
 }
 # switches with a meaning here; the other flags tune MuJoCo's own solver and collision phases
 SWITCHES = tuple(
-    "gravity limit frictionloss spring damper equality actuation clampctrl contact constraint filterparent".split()
+    "gravity limit frictionloss spring damper equality actuation clampctrl contact constraint filterparent "
+    "eulerdamp".split()
 )
 
 
@@ -60,6 +61,7 @@ def read_options(reading: MjcfReading, root: Element) -> Options:
         options.file,
         contact=not options.off & {"contact", "constraint"},
         filter_parent="filterparent" not in options.off,
+        euler_damping="eulerdamp" not in options.off,
         contact_override=options.contact if options.override else None,
     )
     options = replace(options, file=contact)

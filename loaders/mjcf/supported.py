@@ -37,7 +37,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "flag": {
         "diagexact": "soft constraints are weighed by the inertias in the file's pose",
         **dict.fromkeys(
-            "autoreset energy eulerdamp fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe sensor "
+            "autoreset energy fwdinv invdiscrete ipc island midphase multiccd nativeccd refsafe sensor "
             "sleep speculative warmstart".split(),
             SOLVER,
         ),

@@ -685,6 +685,7 @@ class FileOptions:
     contact: bool = True  # False: no contacts at all
     filter_parent: bool = True  # False: a body also touches its parent
     contact_override: ContactOverride | None = None
+    euler_damping: bool = True  # False: dampers act at the start of steps of MuJoCo's Euler
     cone: str | None = None  # "elliptic" or "pyramidal"
     friction_stiffness: float = 1.0  # of soft contacts: ratio of the stiffness of friction to that of the normal
 

@@ -126,7 +126,7 @@ def coupling_row(robot: RobotBundle, run: RunBundle, rows: Rows, c: int) -> None
             d = impedance(model.row_impedance, c, absolute(error))
             # without the polynomial's curvature, as in MuJoCo
             reference = safe_reference(h, reference[0], reference[1], model.row_time[c])
-            rows.bias[n], rows.cfm[n] = softened(inputs, reference, d, resistance, error, rate, drift)
+            rows.bias[n], rows.cfm[n] = softened(inputs, h, reference, d, resistance, error, rate, drift)
             rows.rate[n] = zero_like(error)
             return
         mobility = own_mobility(model, inputs, c, resistance, slope)

@@ -71,13 +71,19 @@ def yielding(
 
 @inlined
 def softened(
-    inputs: Inputs, reference: tuple[float, float], d: Real, mobility: Real, C: Real, rate: Real, drift: Real
+    inputs: Inputs,
+    h: float,
+    reference: tuple[float, float],
+    d: Real,
+    mobility: Real,
+    C: Real,
+    rate: Real,
+    drift: Real,
 ) -> tuple[Real, Real]:
     """Bias and cfm of a row that is soft as in MuJoCo; reference = (K, B), rate = Ċ, drift = C̈ at u̇ = 0.
 
     Ċ⁺ = J v⁺ + h drift, C⁺ = C + h J v⁺ + ½ h² drift.
     """
-    h = inputs.time_step[0]
     if is_convex(inputs):
         return yielding(h, reference, d, mobility, C, rate)
     K, B = reference

@@ -31,6 +31,7 @@ from artsim.sim.articulation.state import Workspace
 from artsim.sim.constraints.impedance import (
     behind,
     impedance,
+    is_convex,
     safe_reference,
     slowest,
     softened,
@@ -141,7 +142,9 @@ def loop_rows(
                         0.5,
                     )
                 elif K >= 0.0:
-                    rows.bias[row], rows.cfm[row] = softened(inputs, reference, d, mobility, C, speed, drift)
+                    rows.bias[row], rows.cfm[row] = softened(inputs, h, reference, d, mobility, C, speed, drift)
+                    if is_convex(inputs):  # of equalities, MuJoCo counts J̇ v of these alone
+                        rows.bias[row] += h * drift
     if run.lanes is None:
         _note_gaps(step, equipment)
 

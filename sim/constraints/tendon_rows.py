@@ -118,7 +118,7 @@ def _tied_row(model: Model, data: Workspace, inputs: Inputs, rows: Rows, equipme
         d = impedance(equipment.model.tendon_row_impedance, c, absolute(error))
         time = equipment.model.tendon_row_reference[c, REFERENCE_TIME]
         reference = safe_reference(h, reference[REFERENCE_K], reference[REFERENCE_B], time)
-        rows.bias[n], rows.cfm[n] = softened(inputs, reference, d, mobility, error, rate, drift)
+        rows.bias[n], rows.cfm[n] = softened(inputs, h, reference, d, mobility, error, rate, drift)
         rows.rate[n] = zero_like(error)
 
 

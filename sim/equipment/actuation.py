@@ -35,7 +35,15 @@ from artsim.sim.foundation.quaternions import quaternion_along, rotation_between
 from artsim.sim.foundation.records import Ints1, Lanes1, Lanes2, Real
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import CONTROL_ROW, NOT_CONVEX, Inputs, Rows, RunBundle
+from artsim.sim.run_data.run_records import (
+    CONTROL_ROW,
+    EXPLICIT_EULER,
+    NOT_CONVEX,
+    RUNGE_KUTTA,
+    Inputs,
+    Rows,
+    RunBundle,
+)
 
 
 @inlined
@@ -216,7 +224,8 @@ def passive_forces(robot: RobotBundle, run: RunBundle) -> None:
     """Set step.passive (nv,), the forces of damping and springs over the step [N m or N]."""
     model = robot.model
     step = run.step
+    law = run.inputs.convex[0]
     for k in range(step.passive.shape[0]):
-        v = step.velocity[k]
+        v = robot.state.qvel[k] if law == EXPLICIT_EULER or law == RUNGE_KUTTA else step.velocity[k]
         q = felt_at(robot, run, k)
         step.passive[k] = -model.damping[k] * v - model.stiffness[k] * (q - model.spring_reference[k])

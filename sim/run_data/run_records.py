@@ -30,8 +30,9 @@ RELAXATION, SHARDS, VELOCITY_SWEEPS, BY_SUB_STEP = range(4)
 ALPHA, BETA, MIDWAY = range(3)
 # entries of Inputs.sleep
 SLEEP_ENERGY, SLEEP_STEPS = range(2)
-# values of Inputs.convex: the contact law is another; it is convex, with the steps of MuJoCo's Euler or implicitfast
-NOT_CONVEX, EULER, IMPLICITFAST = range(3)
+# values of Inputs.convex: the contact law is another; it is convex, with the steps of MuJoCo's Euler, of Euler without
+# implicit dampers, of implicitfast or of its RK4
+NOT_CONVEX, EULER, EXPLICIT_EULER, IMPLICITFAST, RUNGE_KUTTA = range(5)
 # entries of Rows.number: all rows, those that precede the contacts', and the places of all and of the latter
 ALL_ROWS, LASTING_ROWS, PLACES, LASTING_PLACES = range(4)
 # entries of Rows.report

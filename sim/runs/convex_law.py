@@ -27,7 +27,7 @@ from artsim.sim.articulation.regularity import inverse_inertias
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS
-from artsim.sim.run_data.run_records import NOT_CONVEX
+from artsim.sim.run_data.run_records import EULER, EXPLICIT_EULER, NOT_CONVEX
 from artsim.sim.runs.configuration import RunConfig
 
 
@@ -76,6 +76,8 @@ def _soft_coupling(coupling: Coupling) -> Coupling:
 def softness_inputs(articulation: Articulation, config: RunConfig, robot: Robot) -> dict[str, Array]:
     """The fields of Inputs on the convex law: of the dofs (nv,), then of the tendons."""
     law = INTEGRATORS[config.integrator].convex
+    if law == EULER and not articulation.options.euler_damping:
+        law = EXPLICIT_EULER
     owners = _owners(articulation, robot) if law != NOT_CONVEX else []
     limits = [_filled(_limit_softness(owner)) for owner in owners]
     frictions = [_filled(owner.friction_softness) if owner is not None else _filled(Softness()) for owner in owners]

@@ -263,8 +263,9 @@ def _plan_start(
     labels, model = robot.labels, robot.model
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
-    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose)
-    if articulation.conventions.pose_drawn and not key.qpos:
+    soft = config.contact_law == CONVEX
+    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose, soft=soft)
+    if articulation.conventions.pose_drawn and not (key.qpos or soft):
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
         notes += told_of_open_loops(equipped, open_loops(model, equipped, qpos, 1e-3), common_erp(config))

@@ -30,7 +30,14 @@ from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.settings import CONVEX
 
 # hard bounds that a step under the convex law, which is solved once, does not keep
-_NOT_CONVEX_OPTIONS = ("velocity_limits", "link_velocity_limit", "com_velocity_limit", "continuous", "restitution")
+_NOT_CONVEX_OPTIONS = (
+    "velocity_limits",
+    "link_velocity_limit",
+    "com_velocity_limit",
+    "continuous",
+    "restitution",
+    "sleep_threshold",
+)
 
 
 def integrator_for(articulation: Articulation, config: RunConfig, notes: list[str]) -> Integrator:
@@ -74,7 +81,8 @@ def _refuse_unservable_law(config: RunConfig) -> None:
     if config.is_maximal or config.solver != "newton":
         raise UsageError("--contact-law convex is for --solver newton and --coordinates reduced")
     if integrator.convex == NOT_CONVEX:
-        raise UsageError(f"--contact-law convex is for integrators euler and implicitfast, not {integrator.name!r}")
+        served = "euler, implicitfast and runge-kutta"
+        raise UsageError(f"--contact-law convex is for integrators {served}, not {integrator.name!r}")
     given = [name for name in _NOT_CONVEX_OPTIONS if getattr(config, name)]
     if given:
         raise UsageError(f"--contact-law convex does not serve --{given[0].replace('_', '-')}, a hard bound")

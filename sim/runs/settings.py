@@ -353,8 +353,8 @@ class Settings:
     contact_law: str = CONTACT(
         COULOMB,
         "Law of contacts, limits and friction. coulomb: hard, Coulomb's friction exactly. convex: MuJoCo's, soft and "
-        "convex, with MuJoCo's steps and its defaults for what the file leaves out; --integrator euler or "
-        "implicitfast, as the file says.",
+        "convex, with MuJoCo's steps and its defaults for what the file leaves out; --integrator euler, "
+        "implicitfast or runge-kutta, as the file says.",
         choices=CONTACT_LAWS,
     )
     cone: str = CONTACT(
@@ -419,8 +419,8 @@ class Settings:
         "Integrator. midpoint: semi-implicit Euler with Coriolis and gyroscopic terms midway in the step; "
         "semi-implicit-euler: with these at the step's start, as MuJoCo's Euler; rk4. auto: rk4 where the file asks "
         "for it and no constraint is one-sided, else midpoint; semi-implicit-euler with sweeping solvers and in "
-        "maximal coordinates. euler, implicitfast: MuJoCo's, for --contact-law convex, where auto is what the file "
-        "asks for.",
+        "maximal coordinates. euler, implicitfast, runge-kutta: MuJoCo's, for --contact-law convex, where auto is "
+        "what the file asks for.",
         choices=("auto", *INTEGRATORS),
     )
     coordinates: str = SOLVING(

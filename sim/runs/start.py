@@ -35,9 +35,12 @@ def initial_qpos(
     notes: list[str],
     key: Sequence[float] = (),
     bases: Mapping[str, Place] | None = None,
+    *,
+    soft: bool = False,
 ) -> Real:
     """Initial coordinates (nq,): those of a keyframe or of the file's pose clamped to the limits, replaced by `bases`,
-    the poses of free bodies, then by `given` values; followers are set last.
+    the poses of free bodies, then by `given` values; followers are set last. `soft`: limits and couplings that are rows
+    yield, and move nothing.
 
     Raises UsageError: unknown coordinate, value not finite, or a follower that contradicts its leader.
     """
@@ -46,7 +49,8 @@ def initial_qpos(
         q = np.array(key, float)
     else:
         q = compiled.reference.copy()
-        _clamp(model, q)
+        if not soft:
+            _clamp(model, q)
     place_bases(model, labels, q, bases or {})
     for name, value in given.items():
         if name not in labels.coords:
@@ -54,7 +58,7 @@ def initial_qpos(
         if not math.isfinite(value):
             raise SettingError(f"q0: {name} is {value}, want a finite number", "q0", name)
         q[labels.coords.index(name)] = value
-    settle_coordinates(model, labels, q, given)
+    settle_coordinates(model, labels, q, given, soft=soft)
     for k, coord in enumerate(model.dof_coord):
         if coord >= 0 and not model.lower[k] - 1e-9 <= q[coord] <= model.upper[k] + 1e-9:
             notes.append(
@@ -65,8 +69,9 @@ def initial_qpos(
     return q
 
 
-def settle_coordinates(model: Model, labels: Labels, q: Real, given: Value) -> None:
-    """Normalise quaternions and set followers from their leaders, except those with couplings as rows that are given.
+def settle_coordinates(model: Model, labels: Labels, q: Real, given: Value, *, soft: bool = False) -> None:
+    """Normalise quaternions and set followers from their leaders, except those with couplings as rows that are given;
+    of couplings as rows none where they are `soft`.
 
     Raises SettingError: a quaternion of zeros, or a given follower that contradicts its leader.
     """
@@ -82,7 +87,8 @@ def settle_coordinates(model: Model, labels: Labels, q: Real, given: Value) -> N
                 f"q0: {name} follows another joint and must be {want:.9g} here, got {given[name]:.9g}", "q0", name
             )
         q[coord] = want
-    _place_row_followers(model, labels, q, given)
+    if not soft:
+        _place_row_followers(model, labels, q, given)
     follow_axes(model, q, {n for n, name in enumerate(labels.coords) if name in given})
 
 

@@ -37,10 +37,12 @@ from artsim.sim.run_data.run_records import (
     AT_REST,
     BETA,
     CONTROL_ROW,
-    EULER,
     EVALUATION,
+    IMPLICITFAST,
+    NOT_CONVEX,
     ONCE,
     RESIDUAL,
+    RUNGE_KUTTA,
     STIFFENED,
     TAUT,
     UNSOLVED_STEPS,
@@ -90,7 +92,8 @@ def book_forces(
             driven = driven_at(state, run, k)
             step.drive[k] = drive_force(run, step.counters[CONTROL_ROW], k, driven, v)
         if equipment is not None:
-            felt = state.qvel[k] if run.inputs.convex[0] == EULER else v  # by dampers of actuators
+            law = run.inputs.convex[0]
+            felt = v if law == NOT_CONVEX or law == IMPLICITFAST else state.qvel[k]  # by dampers of actuators
             step.drive[k] += actuator_force(equipment, k, q, felt)
             step.passive[k] += equipment.data.passive[k]
             step.tendon[k] = equipment.data.tendon[k]
@@ -189,7 +192,7 @@ def set_end_velocity(robot: RobotBundle, run: RunBundle, taut: Real) -> None:
     note_changes(state, step, taut)
     for a in range(step.next.shape[0]):
         state.qvel[robot.model.independent_dof[a]] = step.next[a]
-    if not beta < 1.0:
+    if not beta < 1.0 and run.inputs.convex[0] != RUNGE_KUTTA:
         for k in range(step.tangent.shape[0]):
             step.tangent[k] = state.qvel[k]
 

@@ -212,7 +212,7 @@ def _add_soft_couplings(model: Model, data: Workspace, q: Lanes1, v: Lanes1, run
                 continue
             d = impedance(model.row_impedance, c, absolute(error))
             reference = safe_reference(ahead, reference[0], reference[1], model.row_time[c])
-            bias, cfm = softened(ahead, reference, d, mobility, error, rate, like(0.0, data))
+            bias, cfm = softened(run.inputs, ahead, reference, d, mobility, error, rate, like(0.0, data))
             force = -(after + bias) / (ahead * cfm)
         else:
             mobility = like(0.0, data)

@@ -2,14 +2,13 @@
 
 Accelerations u̇ without constraints are those of all forces at the state, M u̇ = τ - b. Constraints add Jᵀ f, where f
 minimises ½ (u̇ - u̇₀)ᵀ M (u̇ - u̇₀) plus the cost of J u̇ - a_ref over their bounds and cones (Todorov 2014; MuJoCo,
-Computation chapter): each row has a reference acceleration and a softness from the state alone
-(constraints/impedance.py: yielding), and friction cones are without De Saxcé's shift, so that sliding contacts open. Over
-a step h u̇ is the
-change of velocities and h f the impulse, and the rows are solved by the solver of all others.
+Computation chapter): each row has a reference acceleration and a softness that follow from the state alone
+(constraints/impedance.py: yielding), and friction cones are without De Saxcé's shift, so that sliding contacts open.
+Over a step h u̇ is the change of velocities and h f the impulse, and the solver of all other rows solves these.
 
 Velocities then change by dampers that act at the end of the step: (M + h D) Δu = M Δu_c, Δu_c being the change just
-found. D holds the dampers of joints and drives; with implicitfast those of actuators, too. Nothing else is solved
-again: no bias midway, no aims, no bounds but those that rows have.
+found. D holds the dampers of joints and drives; with implicitfast those of actuators, too. In Runge and Kutta's stages
+(stages.py) nothing is implicit. Nothing else is solved again: no bias midway, no aims, no bounds but those of rows.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from artsim.sim.equipment.actuation import part_of_matrix
 from artsim.sim.equipment.arrays import EitherEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import absolute, any_positive, zero_like
-from artsim.sim.run_data.run_records import IMPLICITFAST, Rows, RunBundle
+from artsim.sim.run_data.run_records import EXPLICIT_EULER, IMPLICITFAST, RUNGE_KUTTA, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.calls import answer, factorise_system, reduce_system
 from artsim.sim.stepping.system import set_end_velocities
@@ -32,12 +31,15 @@ def damp_velocities(
 ) -> None:
     """Let dampers act on the change of velocities found: Δu = Δu_c - (M + h D)⁻¹ h D Δu_c, in both widths."""
     model, data, step = robot.model, robot.data, run.step
-    h = run.inputs.time_step[0]
-    damped = zero_like(step.velocity[0])
+    h, law = run.inputs.time_step[0], run.inputs.convex[0]
+    zero = zero_like(step.velocity[0])
+    damped = zero
     for k in range(step.velocity.shape[0]):
-        D = model.damping[k] + part_of_matrix(run, rows, k) * step.damping[k]
+        D = zero if law == EXPLICIT_EULER or law == RUNGE_KUTTA else zero + model.damping[k]
+        if law != RUNGE_KUTTA:
+            D = D + part_of_matrix(run, rows, k) * step.damping[k]
         if equipment is not None:  # noqa: SIM102  # known to the compiler, the next condition not
-            if run.inputs.convex[0] == IMPLICITFAST:
+            if law == IMPLICITFAST:
                 D = D + equipment.data.damping[k]
         step.diagonal[k] = h * D
         step.force[k] = step.diagonal[k] * (step.velocity[k] - robot.state.qvel[k])
