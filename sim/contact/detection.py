@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from artsim.collision.narrow_phase import collide
+from artsim.collision.shapes import CAPSULE, PLANE
 from artsim.sim.articulation.kinematics import like, origin_of, point_of, velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import (
@@ -78,6 +79,7 @@ from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle
 _ACCELERATION = 20.0  # [m/s²] that a body may acquire without warning: gravity, and as much again
 _GROWTH = 1.5  # factor for margins that were too small
 _TOGETHER = 0.5  # share of the speeds left in a frame that is worth moving with
+_ALIGNED = 1e-20  # square of the sine of the angle to the normal above which an axis has a direction in the plane
 _MIXED = 1e-15  # a smaller weight of softness counts as none
 
 
@@ -658,20 +660,37 @@ def _touch(contact: ContactBundle, narrow: NarrowBundle, clock: Clock | None, a:
         for j in range(3):
             contact.data.point[n, j] = manifold.point[found, j]
         N = manifold.normal[found]
-        _set_frame(contact.data.frame[n], triple(N))
+        _set_frame(contact.data.frame[n], triple(N), _alignment(contact, narrow, a, b))
         _set_belt(contact, n)
         _combine(contact, n, a, b, manifold.gap[found])
     mark(clock, NARROW_PHASE)
 
 
 @inlined
-def _set_frame(R: Reals2, n: Vec3) -> None:
-    """Set the normal and two tangents: the world's y projected into the plane, or z where the normal is near y (as in
-    MuJoCo, where the two frictions of a pair depend on it).
+def _alignment(contact: ContactBundle, narrow: NarrowBundle, a: int, b: int) -> Vec3:
+    """The axis of a capsule on a plane, along which MuJoCo aligns the tangents of their contacts, where friction
+    depends on its direction; else zeros."""
+    k = contact.model.allowed[a, b] - 1
+    differs = k >= 0 and contact.model.pair_friction[k, 0] != contact.model.pair_friction[k, 1]
+    R = contact.data.rotation[b]
+    found = (0.0, 0.0, 0.0)
+    aligned = narrow.shapes.kind[a] == PLANE and narrow.shapes.kind[b] == CAPSULE
+    if aligned and (differs or contact.model.pyramidal[0] == 1):
+        found = (R[0, 2], R[1, 2], R[2, 2])
+    return found
+
+
+@inlined
+def _set_frame(R: Reals2, n: Vec3, axis: Vec3) -> None:
+    """Set the normal and two tangents: `axis` projected into the plane, unless it is 0 or normal to the plane; else the
+    world's y, or z where the normal is near y (as in MuJoCo, where the two frictions of a pair depend on it).
     """
     y, z = (1.0, 0.0) if abs(n[1]) < 0.5 else (0.0, 1.0)
     along = y * n[1] + z * n[2]
     u = (-along * n[0], y - along * n[1], z - along * n[2])
+    aligned = minus(axis, times(dot(axis, n), n))
+    if dot(aligned, aligned) > _ALIGNED:
+        u = aligned
     scale = 1.0 / math.sqrt(dot(u, u))
     u = times(scale, u)
     set_row(R, 0, n)

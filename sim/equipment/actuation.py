@@ -38,6 +38,7 @@ from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import (
     CONTROL_ROW,
     EXPLICIT_EULER,
+    IMPLICITFAST,
     NOT_CONVEX,
     RUNGE_KUTTA,
     Inputs,
@@ -104,6 +105,21 @@ def spring_step(inputs: Inputs) -> float:
     """The time by which springs foresee the motion [s]: the step; 0 under the convex law, as in MuJoCo."""
     h: float = inputs.time_step[0]
     return h if inputs.convex[0] == NOT_CONVEX else 0.0
+
+
+@inlined
+def damper(model: Model, run: RunBundle, rows: Rows, equipment: EitherEquipment, k: int) -> Real:
+    """The damping of dof k that acts at the end of a step of the convex law, in both widths."""
+    law, zero = run.inputs.convex[0], zero_like(run.step.velocity[k])
+    if law == RUNGE_KUTTA:
+        return zero
+    damping = part_of_matrix(run, rows, k) * run.step.damping[k]
+    if law != EXPLICIT_EULER:
+        damping = damping + model.damping[k]
+    if equipment is not None:  # noqa: SIM102  # known to the compiler, the next condition not
+        if law == IMPLICITFAST:
+            damping = damping + equipment.data.damping[k]
+    return damping
 
 
 @inlined

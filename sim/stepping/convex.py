@@ -14,12 +14,13 @@ found. D holds the dampers of joints and drives; with implicitfast those of actu
 from __future__ import annotations
 
 from artsim.sim.articulation.coupling import reduce_vector
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.equipment.actuation import part_of_matrix
+from artsim.sim.equipment.actuation import damper
 from artsim.sim.equipment.arrays import EitherEquipment
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import absolute, any_positive, zero_like
-from artsim.sim.run_data.run_records import EXPLICIT_EULER, IMPLICITFAST, RUNGE_KUTTA, Rows, RunBundle
+from artsim.sim.foundation.lanes import absolute, any_positive, where_greater, zero_like
+from artsim.sim.run_data.run_records import Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.calls import answer, factorise_system, reduce_system
 from artsim.sim.stepping.system import set_end_velocities
@@ -29,19 +30,19 @@ from artsim.sim.stepping.system import set_end_velocities
 def damp_velocities(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EitherEquipment, solver: SolverBundle
 ) -> None:
-    """Let dampers act on the change of velocities found: Δu = Δu_c - (M + h D)⁻¹ h D Δu_c, in both widths."""
+    """Let dampers act on the change of velocities found: Δu = Δu_c - (M + h D)⁻¹ h D Δu_c, in both widths.
+
+    Of a pack in lanes with rows: in steps without rows they act already (free_motion.py).
+    """
     model, data, step = robot.model, robot.data, run.step
-    h, law = run.inputs.time_step[0], run.inputs.convex[0]
-    zero = zero_like(step.velocity[0])
-    damped = zero
+    chosen = like(1.0, data)
+    if run.lanes is not None:
+        if solver.pack is None:
+            return
+        chosen = solver.pack.bound[0]
+    damped = zero_like(chosen)
     for k in range(step.velocity.shape[0]):
-        D = zero if law == EXPLICIT_EULER or law == RUNGE_KUTTA else zero + model.damping[k]
-        if law != RUNGE_KUTTA:
-            D = D + part_of_matrix(run, rows, k) * step.damping[k]
-        if equipment is not None:  # noqa: SIM102  # known to the compiler, the next condition not
-            if law == IMPLICITFAST:
-                D = D + equipment.data.damping[k]
-        step.diagonal[k] = h * D
+        step.diagonal[k] = chosen * (run.inputs.time_step[0] * damper(model, run, rows, equipment, k))
         step.force[k] = step.diagonal[k] * (step.velocity[k] - robot.state.qvel[k])
         damped = damped + absolute(step.diagonal[k])
     if not any_positive(damped):
@@ -50,6 +51,7 @@ def damp_velocities(
     factorise_system(model, data, solver)
     reduce_vector(model, step.force, data, data.reduced)
     answer(model, data, solver, 0, step.next.shape[0])
+    zero = zero_like(chosen)
     for a in range(step.next.shape[0]):
-        step.next[a] = step.next[a] - data.reduced[a]
+        step.next[a] = where_greater(chosen, zero, step.next[a] - data.reduced[a], step.next[a])
     set_end_velocities(model, data, run)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from artsim.sim.articulation.dynamics import articulate, articulated_accelerations
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.equipment.actuation import implicit_system
+from artsim.sim.equipment.actuation import damper, implicit_system
 from artsim.sim.equipment.arrays import EitherEquipment
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import INERTIAS, WEIGHED, Rows, RunBundle
+from artsim.sim.run_data.run_records import INERTIAS, NOT_CONVEX, WEIGHED, Rows, RunBundle
 
 
 @njit
@@ -21,6 +21,8 @@ def free_step(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EitherE
     h = run.inputs.time_step[0]
     implicit_system(robot, run, rows, equipment)
     for k in range(step.diagonal.shape[0]):
+        if run.inputs.convex[0] != NOT_CONVEX:  # without rows, dampers act as well at once
+            step.diagonal[k] = h * damper(model, run, rows, equipment, k)
         step.diagonal[k] += model.armature[k]
     articulate(model, step.diagonal, robot.data, step.counters[WEIGHED] & INERTIAS != 0)
     step.counters[WEIGHED] |= INERTIAS
