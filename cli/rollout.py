@@ -39,6 +39,7 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED
+from artsim.sim.runs.settings import CONVEX
 from artsim.sim.runs.varied import VARIED
 
 _DEGREES = "artsim.cli.rollout.degrees"
@@ -239,6 +240,7 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
     if as_json:
         summary = {
             "samples": outcome.samples,
+            "contact_law": plan.config.contact_law,
             "steps": outcome.steps,
             "seconds": outcome.seconds,
             "steps_per_second": rate,
@@ -268,10 +270,10 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
         sample, depth = outcome.deepest
         where = ", but for pairs that a loop holds together" if plan.robot.articulation.loops else ""
         count = "1 sample starts" if outcome.inside == 1 else f"{outcome.inside} samples start"
-        lines.append(
-            f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; this "
-            f"penetration is removed over 0.1 s, which moves the links{where}"
-        )
+        then = f"this penetration is removed over 0.1 s, which moves the links{where}"
+        if plan.config.contact_law == CONVEX:
+            then = "the springs of the convex contact law push the links apart"
+        lines.append(f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; {then}")
     if outcome.sunk:
         lines.append(f"warning: {_describe_sunk(outcome)}")
     if outcome.unsolved:

@@ -15,6 +15,7 @@ from artsim.sim.runs.account import SUNK_FAR
 from artsim.sim.runs.compliances import is_without_effect
 from artsim.sim.runs.overlaps import told_of_overlaps
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.settings import CONVEX
 from artsim.sim.runs.simulate import Simulation
 
 _FAR = 1e-3  # m or rad: loops that came open by more are reported
@@ -121,11 +122,20 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     if touching is None:
         return None
     most, deepest = simulation.contact_extremes
+    law = {"law": simulation.plan.config.contact_law}
     rooms = {"room": simulation.room, "first_room": first_room(touching)}
     steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
     yielding = {"gave_way": _yielding(simulation), "gave_way_far": _gives_way_far(simulation)}
     yielding |= {"held_inside": _held_inside(simulation)}
-    return {"most": most, "deepest": deepest, **steps, **yielding, **rooms, "overlaps": overlaps_of(simulation.plan)}
+    return {
+        "most": most,
+        "deepest": deepest,
+        **law,
+        **steps,
+        **yielding,
+        **rooms,
+        "overlaps": overlaps_of(simulation.plan),
+    }
 
 
 def overlaps_of(plan: Plan) -> list[dict[str, Any]]:
@@ -203,7 +213,8 @@ def _describe_excess(excess: Mapping[str, Any]) -> str:
 def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
     if not contacts["most"]:
         return ["contacts: none"]
-    lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep"]
+    law = f", by the {CONVEX} law" if contacts["law"] == CONVEX else ""
+    lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep{law}"]
     if contacts["eased_steps"]:
         lines.append(f"wedged or crowded contacts gave way in {contacts['eased_steps']} steps")
     if contacts["gave_way_far"]:

@@ -15,6 +15,7 @@ from artsim.sim.articulation.model import FREE
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.settings import CONVEX
 from artsim.sim.runs.simulate import Simulation
 
 DEEP = 1e-3  # m of initial penetration above which the user is warned
@@ -48,7 +49,9 @@ def _inside(plan: Plan, controls: Controls | None) -> list[str]:
     free = any(int(kind) == FREE for kind in plan.robot.model.joint_type[1:])
     hint = " (--on-ground starts a free base above the ground)" if free and deep[0][1][1] == "world" else ""
     held = probe.held_inside
-    if held is None:
+    if plan.config.contact_law == CONVEX:
+        after = "the springs of the convex contact law push the links apart"
+    elif held is None:
         after = "this penetration is removed over 0.1 s, which moves the links"
     else:
         _, _, link_a, link_b, loop = held

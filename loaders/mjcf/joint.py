@@ -60,7 +60,7 @@ def read_joint(item: Item, compiler: Compiler, name: str, spot: Spot) -> Joint:
         stiffness_polynomial=stiffness_polynomial,
         armature=item.number("armature", least=0.0),
         limit_softness=read_softness(item, "solreflimit", "solimplimit"),
-        limit_margin=item.number("margin") * unit_of_angle,
+        limit_margin=item.number("margin"),  # of hinges in radians, whatever the unit of angles
         friction_softness=read_softness(item, "solreffriction", "solimpfriction"),
         source=source,
         **read_own(item, compiler, kind, spot.frame.rotation, unit_of_angle),

@@ -50,23 +50,30 @@ def rk4(
         weigh_evaluation(run, equipment, state.qvel, WEIGHT[0], TOTAL)
         return
     keep_start(robot, run, equipment)
-    for k in range(step.qacc.shape[0]):
-        step.tangent[k] = state.qvel[k]
-        step.sum_velocity[k] = state.qvel[k]
-        step.sum_acceleration[k] = step.qacc[k]
+    begin_slopes(robot, run)
     for s in range(1, 4):
-        _go_to_stage(robot, run, AHEAD[s])
+        go_to_stage(robot, run, AHEAD[s])
         go_ahead(robot, run, equipment, AHEAD[s])
         evaluate(robot, step.stage_qpos, step.stage_qvel, run, rows, equipment, rules, solver)
         weigh_evaluation(run, equipment, step.stage_qvel, WEIGHT[s], TOTAL)
-        _add_slopes(robot, run, WEIGHT[s])
+        add_slopes(robot, run, WEIGHT[s])
     _advance(robot, run)
     advance_activations_by_mean(robot, run, equipment, TOTAL)
     finish_step(robot, run, equipment)
 
 
 @njit
-def _go_to_stage(robot: RobotBundle, run: RunBundle, ahead: float) -> None:
+def begin_slopes(robot: RobotBundle, run: RunBundle) -> None:
+    """Begin the sums of slopes with those of the first stage, at the step's start."""
+    step = run.step
+    for k in range(step.qacc.shape[0]):
+        step.tangent[k] = robot.state.qvel[k]
+        step.sum_velocity[k] = robot.state.qvel[k]
+        step.sum_acceleration[k] = step.qacc[k]
+
+
+@njit
+def go_to_stage(robot: RobotBundle, run: RunBundle, ahead: float) -> None:
     """Set step.stage_qpos (nq,) and stage_qvel (nv,), from the slopes of the stage before; step.tangent is then the
     rotation vector of this stage. `ahead`: its time from the start of the step [steps]."""
     step, time = run.step, ahead * run.inputs.time_step[0]
@@ -79,7 +86,7 @@ def _go_to_stage(robot: RobotBundle, run: RunBundle, ahead: float) -> None:
 
 
 @njit
-def _add_slopes(robot: RobotBundle, run: RunBundle, weight: float) -> None:
+def add_slopes(robot: RobotBundle, run: RunBundle, weight: float) -> None:
     """Set step.tangent (nv,) to the stage's velocities as tangents at the step's start, and add its slopes to the
     sums."""
     step = run.step

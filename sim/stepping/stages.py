@@ -1,14 +1,12 @@
 """MuJoCo's Runge-Kutta method of order 4 under the convex contact law: four solutions of the step's equations.
 
-Each stage s leads from the step's start over AHEAD[s] h by the velocities and accelerations of the stage before, and
-the step over h by their weighted means. Rotations move by plain means of angular velocities in the body's axes, as
-MuJoCo's do (engine_forward.c). The first stage is the step's own solution, whose forces are booked.
+The stages are those of rk4.py, each solved with its own contacts and rows. The first stage is the step's own solution,
+whose forces are booked.
 """
 
 from __future__ import annotations
 
 from artsim.sim.articulation.coupling import expand
-from artsim.sim.articulation.integrators import move
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.arrays import EitherEquipment
 from artsim.sim.foundation.jit import njit
@@ -17,7 +15,7 @@ from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import CROWDED, STOP_REASON, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.own_steps import go_ahead, keep_start
-from artsim.sim.stepping.rk4 import AHEAD, TOTAL, WEIGHT
+from artsim.sim.stepping.rk4 import AHEAD, TOTAL, WEIGHT, add_slopes, begin_slopes, go_to_stage
 from artsim.sim.stepping.solution import solve_step
 
 
@@ -35,25 +33,29 @@ def take_stages(
     step.tangent to those by which positions move. The state stays that of the step's start. In both widths."""
     state, step, h = robot.state, run.step, run.inputs.time_step[0]
     keep_start(robot, run, equipment)
-    _sum(robot, run, equipment, 0)
+    _set_accelerations(robot, run)
+    begin_slopes(robot, run)
+    _sum_rates(run, equipment, 0)
     for s in range(1, 4):
-        for k in range(step.velocity.shape[0]):
-            step.tangent[k] = state.qvel[k]
-            state.qvel[k] = step.start_qvel[k] + AHEAD[s] * (step.velocity[k] - state.qvel[k])
-        for n in range(step.start_qpos.shape[0]):
-            state.qpos[n] = step.start_qpos[n]
-        move(robot.model, state.qpos, step.tangent, AHEAD[s] * h)
+        go_to_stage(robot, run, AHEAD[s])
+        for n in range(step.stage_qpos.shape[0]):
+            state.qpos[n] = step.stage_qpos[n]
+        for k in range(step.stage_qvel.shape[0]):
+            state.qvel[k] = step.stage_qvel[k]
         expand(robot.model, state.qpos, state.qvel, robot.data)
         go_ahead(robot, run, equipment, AHEAD[s])
         solve_step(robot, run, rows, equipment, contact, rules, solver)
         if step.counters[STOP_REASON] == CROWDED:
             break
-        _sum(robot, run, equipment, s)
+        _set_accelerations(robot, run)
+        add_slopes(robot, run, WEIGHT[s])
+        _sum_rates(run, equipment, s)
     for n in range(step.start_qpos.shape[0]):
         state.qpos[n] = step.start_qpos[n]
     for k in range(step.velocity.shape[0]):
         state.qvel[k] = step.start_qvel[k]
-        step.velocity[k] = step.start_qvel[k] + step.sum_acceleration[k] / TOTAL
+        step.qacc[k] = step.sum_acceleration[k] / TOTAL
+        step.velocity[k] = step.start_qvel[k] + h * step.qacc[k]
         step.tangent[k] = step.sum_velocity[k] / TOTAL
     for a in range(step.next.shape[0]):
         step.next[a] = step.velocity[robot.model.independent_dof[a]]
@@ -64,17 +66,15 @@ def take_stages(
 
 
 @njit
-def _sum(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment, s: int) -> None:
-    """Add the velocities of stage s, its changes of velocities over a step, and the rates of activations, to their
-    sums."""
-    step = run.step
-    for k in range(step.velocity.shape[0]):
-        before, change = robot.state.qvel[k], step.velocity[k] - robot.state.qvel[k]
-        if s == 0:
-            step.sum_velocity[k], step.sum_acceleration[k] = WEIGHT[s] * before, WEIGHT[s] * change
-        else:
-            step.sum_velocity[k] += WEIGHT[s] * before
-            step.sum_acceleration[k] += WEIGHT[s] * change
+def _set_accelerations(robot: RobotBundle, run: RunBundle) -> None:
+    """Set step.qacc (nv,) from the velocities found."""
+    for k in range(run.step.qacc.shape[0]):
+        run.step.qacc[k] = (run.step.velocity[k] - robot.state.qvel[k]) / run.inputs.time_step[0]
+
+
+@njit
+def _sum_rates(run: RunBundle, equipment: EitherEquipment, s: int) -> None:
+    """Add the rates of a single robot's activations in stage s to their sums."""
     if run.lanes is None and equipment is not None:
         for n in range(equipment.data.sum_activation.shape[0]):
             kept = 0.0 if s == 0 else equipment.data.sum_activation[n]

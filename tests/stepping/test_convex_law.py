@@ -152,7 +152,7 @@ def test_lanes_are_single_runs(tmp_path: Path) -> None:
 
 
 def test_what_slides_opens(tmp_path: Path) -> None:
-    """The minimum of the convex problem makes a sliding contact lift at up to mu times its speed; Coulomb's does not."""
+    """The minimum of the convex problem makes a sliding contact lift at up to mu times its speed, Coulomb's law not."""
     path = tmp_path / "model.xml"
     body = '<body pos="0 0 .1"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>{}</body>'
     geom = '<geom type="sphere" size=".1" condim="3" friction=".8"/>'
