@@ -143,6 +143,7 @@ class LaneContacts(NamedTuple):
     deepest: Reals1  # (lanes,) depth of the deepest contact [m]; 0: no penetration
     start_depth: Reals1  # (lanes,) `deepest` at the start of the run [m]
     sunk: Reals2  # (lanes, 4) SHARE, DEPTH, LINK_A and LINK_B of Step.yielded, in this order
+    held: Reals2  # (lanes, 5) as Step.held: steps with contacts that hard loops hold inside, and the deepest
     touching: Lanes1  # (1,) 1: there are contacts, touching or speculative
     yielding: Lanes1  # (1,) 1: one of them yields
     outrun: Lanes1  # (1,) 1: the step leaves a shape's margin
@@ -195,6 +196,7 @@ def make_lane_contacts(contacts: int, room: int, width: int) -> LaneContacts:
         "place": (width, contacts),
         **dict.fromkeys(("number", "deepest", "start_depth"), (width,)),
         "sunk": (width, 4),
+        "held": (width, 5),
         **dict.fromkeys(("key", "present"), (room,)),
     }
     made: LaneContacts = allocate(LaneContacts, shapes, width)
@@ -205,7 +207,7 @@ def make_lane_contacts(contacts: int, room: int, width: int) -> LaneContacts:
 def enlarged(old: LaneContacts, new: LaneContacts) -> LaneContacts:
     """`new`, which has more room, with the contacts of `old`."""
     new.memory[:, :, : old.memory.shape[2]] = old.memory
-    return new._replace(half=old.half, start_depth=old.start_depth, sunk=old.sunk, factor=old.factor)
+    return new._replace(half=old.half, start_depth=old.start_depth, sunk=old.sunk, held=old.held, factor=old.factor)
 
 
 def bounces(touching: Touching) -> bool:

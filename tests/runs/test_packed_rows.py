@@ -15,18 +15,22 @@ import pytest
 
 import artsim
 from artsim.io.rollouts.rollout import MemoryRollout
-from artsim.io.runs.prepare import prepare
+from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.foundation.records import WIDTH
+from artsim.sim.run_data.run_records import HELD_A, HELD_B, HELD_STEPS
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import has_ties, reason_against_packs
+from artsim.sim.runs.sampled_runs import PackRoller, Results, SingleRoller
+from artsim.sim.runs.varied import Variations
 from tests.conftest import ROOT, corpus
 from tests.constraints.test_axis_couplings import follows, leads
 from tests.constraints.test_turn_limits import pendulum
 from tests.stepping.test_strain import held, parallelograms, table
 
 STEPS = 120
+OVER_GROUND = held().replace("<worldbody>", '<worldbody><geom type="plane" size="2 2 .1" pos="0 0 -.06"/>')
 SAMPLES, FEWER, LANES = (2, 1, (0, 1)) if disabled() else (WIDTH + 1, 3, (0, 4, 8))
 """A full pack and a lane of the next; some of them; those that are compared with their single runs. As Python a pack is
 one lane, and the samples take the same lines one after the other.
@@ -269,6 +273,31 @@ def test_strained_loops_are_settled_in_lanes(text: str, tmp_path: Path) -> None:
     for k in LANES:
         apart, _ = differ(made, robot, each, k, **options)
         assert apart.max() < 1e-9
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"record": ("contact_wrench",), "every": 3}, {"sleep_threshold": 0.05, "sleep_time": 0.01}],
+    ids=["", "recorded by the single robot", "falls asleep"],
+)
+def test_what_loops_hold_inside_is_counted_in_lanes(options: dict[str, Any], tmp_path: Path) -> None:
+    """A bar and the block at its tip over the ground, which the weld pulls into each other: the further apart they are
+    at first, the later."""
+    (tmp_path / "held.xml").write_text(OVER_GROUND)
+    robot = artsim.load(tmp_path / "held.xml")
+    plan = prepare(robot.articulation, RunConfig(**({"steps": 9, "dt": 0.004, "record": ()} | options)))
+    qpos, qvel = np.tile(plan.qpos, (3, 1)), np.zeros((3, robot.nv))
+    qpos[:, robot.labels.coords.index("block.x")] = (0.013, 0.007, 0.0)
+    qvel[:, 0] = (0.2, 0.1, 0.2)
+    packed, single = Results.of(plan, 3), Results.of(plan, 3)
+    for roller in (PackRoller(plan, held_controls(plan), packed), SingleRoller(plan, held_controls(plan), single)):
+        assert roller.run(Variations(qpos, qvel), lambda: False)
+    np.testing.assert_allclose(packed.held, single.held, rtol=0, atol=1e-9)
+    steps, bodies = packed.held[:3, HELD_STEPS], [robot.links.index(name) for name in ("bar", "block")]
+    assert len(set(steps)) > 1 and steps.min() > 0
+    assert (packed.held[:3, HELD_A : HELD_B + 1] == bodies).all()
+    assert not packed.held[3:].any()
 
 
 @pytest.mark.small
