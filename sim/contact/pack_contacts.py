@@ -287,6 +287,8 @@ def lane_solver_shapes(nu: int) -> dict[str, tuple[int, ...]]:
         **dict.fromkeys(("half", "reach"), (n, nu)),
         "delassus": (n, n),
         **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop"), (n,)),
+        "system": (0, 0),  # the steps of own rows have theirs
+        **dict.fromkeys(("system_pivot", "impulse_change", "unit_idle"), (0,)),
     }
 
 
@@ -297,29 +299,27 @@ def own_shapes(lanes: int) -> dict[str, tuple[int, ...]]:
 
 def make_own_rows(work: NewtonWork, width: int) -> OwnRows:
     """Allocate room for the own rows of lanes, whose W and units are those that `work` holds."""
-    n = MOST_TOGETHER
-    rows = allocate(Rows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)}, width)
-    shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
-        "factors": (n,),
-        "system": (n, n),
-        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
-        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_idle"), (n,)),
-    }
-    own: NewtonWork = allocate(NewtonWork, shapes, width)
-    return OwnRows(rows, own._replace(delassus=work.delassus, unit_stop=work.unit_stop))
+    of_rows, of_work = _own_problem_shapes(MOST_TOGETHER)
+    own: NewtonWork = allocate(NewtonWork, of_work | {"delassus": (0, 0), "unit_stop": (0,)}, width)
+    return OwnRows(allocate(Rows, of_rows, width), own._replace(delassus=work.delassus, unit_stop=work.unit_stop))
 
 
 def make_lane_solver() -> LaneSolver:
     """Allocate room for the few rows of a lane."""
+    of_rows, of_work = _own_problem_shapes(whole_strips(MOST_TOGETHER))
+    return LaneSolver(allocate(LaneRows, of_rows), allocate(LaneWork, of_work))
+
+
+def _own_problem_shapes(columns: int) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """Shapes of rows without dofs and of their solver's scratch, whose matrices have so many columns."""
     n = MOST_TOGETHER
-    rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
+    fields = ("system_pivot", "impulse_change", "stepping_unit", "delassus_row", "unit_stop", "unit_idle")
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
         "factors": (n,),
-        **dict.fromkeys(("system", "delassus"), (n, whole_strips(n))),
-        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
-        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
+        **dict.fromkeys(("system", "delassus"), (n, columns)),
+        **dict.fromkeys(fields, (n,)),
     }
-    return LaneSolver(rows, allocate(LaneWork, shapes))
+    return {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)}, shapes
 
 
 def lane_order(contact: PackContactBundle | None) -> LaneOrder:

@@ -7,12 +7,13 @@ alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
 
 from __future__ import annotations
 
-from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
 from artsim.sim.foundation.records import Ints1
 from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
 from artsim.sim.solvers.coulomb import Effort, Task, take_rounds
 from artsim.sim.solvers.delassus import list_unit, row_count
+from artsim.sim.solvers.own_rows import take_row
 
 
 @njit
@@ -42,7 +43,7 @@ def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
             own.listed[own.sizes[STEPPING_UNITS]] = count
             list_unit(own, count)
             for row in range(at, at + size):
-                _take_row(solver, row, lane, count)
+                take_row((shared.rows, shared.work), (rows, own), solver, row, count, lane)
                 own.delassus_row[count] = count
                 own.marked[count] = row
                 count += 1
@@ -53,21 +54,3 @@ def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
     for i in range(count):
         for j in range(count):
             own.delassus[i, j] = lane_get(shared.work.delassus, own.marked[i] * room + own.marked[j], lane)
-
-
-@inlined
-def _take_row(solver: SolverBundle, n: int, lane: int, to: int) -> None:
-    """Copy one of the lane's own rows."""
-    rows, work = solver.own.rows, solver.own.work
-    lane_rows, own = solver.lane.rows, solver.lane.work
-    lane_rows.slope[to] = lane_get(rows.slope, n, lane)
-    lane_rows.cfm[to] = lane_get(rows.cfm, n, lane)
-    lane_rows.lower[to] = lane_get(rows.lower, n, lane)
-    lane_rows.upper[to] = lane_get(rows.upper, n, lane)
-    lane_rows.impulse[to] = lane_get(rows.impulse, n, lane)
-    own.centre[to] = lane_rows.impulse[to]
-    own.velocity[to] = lane_get(work.velocity, n, lane)
-    own.eps[to] = lane_get(work.eps, n, lane)
-    own.rho[to] = lane_get(work.rho, n, lane)
-    own.along[to] = 0.0
-    own.linear[to] = 0.0

@@ -24,9 +24,9 @@ from artsim.sim.foundation.lanes import (
     where_greater,
     zero_like,
 )
-from artsim.sim.foundation.records import Ints1, Ints2, Lanes1, Pack
+from artsim.sim.foundation.records import Ints1, Ints2, Lanes1, Pack, Real
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
+from artsim.sim.run_data.scratch import STEPPING_UNITS, NewtonWork, SolverBundle
 from artsim.sim.solvers.blocks import island_places
 from artsim.sim.solvers.delassus import list_unit, multiply_halves, row_count, set_halves
 
@@ -192,24 +192,41 @@ def _differs(places: Ints2, at: int) -> bool:
 @njit
 def take_own_rows(rows: Rows, solver: SolverBundle) -> None:
     """Copy the lanes' own rows from the rows of all, with the λ and the velocities there."""
-    pack, own, work, shared = solver.pack, solver.own.rows, solver.own.work, solver.newton
-    for i in range(pack.own_lines[0]):
-        own.slope[i] = _own(rows.slope, solver, i)
-        own.cfm[i] = _own(rows.cfm, solver, i)
-        own.lower[i] = _own(rows.lower, solver, i)
-        own.upper[i] = _own(rows.upper, solver, i)
-        own.impulse[i] = _own(rows.impulse, solver, i)
-        work.centre[i] = own.impulse[i]
-        work.velocity[i] = _own(shared.velocity, solver, i)
-        work.eps[i] = _own(shared.eps, solver, i)
-        work.rho[i] = _own(shared.rho, solver, i)
-        work.along[i] = zero_like(work.rho[i])
-        work.linear[i] = zero_like(work.rho[i])
+    for i in range(solver.pack.own_lines[0]):
+        take_row((rows, solver.newton), (solver.own.rows, solver.own.work), solver, i, i, None)
 
 
 @inlined
-def _own(values: Lanes1, solver: SolverBundle, i: int) -> Pack:
-    """Values of the lanes' own rows in this place."""
+def take_row(
+    source: tuple[Rows, NewtonWork],
+    target: tuple[Rows, NewtonWork],
+    solver: SolverBundle,
+    i: int,
+    to: int,
+    lane: int | None,
+) -> None:
+    """Copy the fields of a row by which it enters the dense problem, with the λ and the velocity there, as row `to` of
+    the target: from row i of a lane, or from each lane's own row in place i (None)."""
+    rows, work = source
+    own, scratch = target
+    own.slope[to] = _value(rows.slope, solver, i, lane)
+    own.cfm[to] = _value(rows.cfm, solver, i, lane)
+    own.lower[to] = _value(rows.lower, solver, i, lane)
+    own.upper[to] = _value(rows.upper, solver, i, lane)
+    own.impulse[to] = _value(rows.impulse, solver, i, lane)
+    scratch.centre[to] = own.impulse[to]
+    scratch.velocity[to] = _value(work.velocity, solver, i, lane)
+    scratch.eps[to] = _value(work.eps, solver, i, lane)
+    scratch.rho[to] = _value(work.rho, solver, i, lane)
+    scratch.along[to] = zero_like(scratch.rho[to])
+    scratch.linear[to] = zero_like(scratch.rho[to])
+
+
+@inlined
+def _value(values: Lanes1, solver: SolverBundle, i: int, lane: int | None) -> Real:
+    """The value of a lane in row i, or of the lanes' own rows in place i (None)."""
+    if lane is not None:
+        return lane_get(values, i, lane)
     if solver.pack.alike[0] == 1:
         return values[solver.pack.own_row[i, 0]]
     return gathered(values, solver.pack.own_row, i, 1, 0)

@@ -89,7 +89,9 @@ def settle_strain(
     stiffened = on * lies_in(phase, _STIFFENED, _STIFFENED)
     again = again + _stiffen(run, rows, equipment, (ready, solved, stiffened, opening))
     _go_to(step, _SETTLED, on - again)
-    rows.report[RESIDUAL] = where_greater(again, zero, zero + UNTRIED, rows.report[RESIDUAL])  # no start is kept
+    # newton begins anew, since the softness of rows or the contacts that count are others; it starts from the impulses
+    # that _begin_from_zero has left, in both widths
+    rows.report[RESIDUAL] = where_greater(again, zero, zero + UNTRIED, rows.report[RESIDUAL])
     return again
 
 
