@@ -13,7 +13,7 @@ from artsim.sim.foundation.records import Ints1
 from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
 from artsim.sim.solvers.coulomb import Effort, Task, take_rounds
 from artsim.sim.solvers.delassus import list_unit, row_count
-from artsim.sim.solvers.own_rows import take_row
+from artsim.sim.solvers.own_rows import begin_row, taken_fields
 
 
 @njit
@@ -33,6 +33,7 @@ def settle_lane(cone: Ints1, solver: SolverBundle, lane: int, task: Task, effort
 def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
     """Copy the units of the lane, and their part of W."""
     shared, own, rows = solver.own, solver.lane.work, solver.lane.rows
+    source, target = taken_fields(shared.rows, shared.work), taken_fields(rows, own)
     own.sizes[STEPPING_UNITS] = 0
     count, at = 0, 0
     while at < solver.pack.own_end[lane]:
@@ -43,7 +44,9 @@ def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
             own.listed[own.sizes[STEPPING_UNITS]] = count
             list_unit(own, count)
             for row in range(at, at + size):
-                take_row((shared.rows, shared.work), (rows, own), solver, row, count, lane)
+                for f in range(len(target)):
+                    target[f][count] = lane_get(source[f], row, lane)
+                begin_row(rows, own, count)
                 own.delassus_row[count] = count
                 own.marked[count] = row
                 count += 1

@@ -24,7 +24,7 @@ from artsim.sim.foundation.lanes import (
     where_greater,
     zero_like,
 )
-from artsim.sim.foundation.records import Ints1, Ints2, Lanes1, Pack, Real
+from artsim.sim.foundation.records import Ints1, Ints2, Lanes1, Pack
 from artsim.sim.run_data.run_records import Rows
 from artsim.sim.run_data.scratch import STEPPING_UNITS, NewtonWork, SolverBundle
 from artsim.sim.solvers.blocks import island_places
@@ -192,41 +192,31 @@ def _differs(places: Ints2, at: int) -> bool:
 @njit
 def take_own_rows(rows: Rows, solver: SolverBundle) -> None:
     """Copy the lanes' own rows from the rows of all, with the λ and the velocities there."""
+    source, target = taken_fields(rows, solver.newton), taken_fields(solver.own.rows, solver.own.work)
+    for f in range(len(target)):
+        for i in range(solver.pack.own_lines[0]):
+            target[f][i] = _own(source[f], solver, i)
     for i in range(solver.pack.own_lines[0]):
-        take_row((rows, solver.newton), (solver.own.rows, solver.own.work), solver, i, i, None)
+        begin_row(solver.own.rows, solver.own.work, i)
 
 
 @inlined
-def take_row(
-    source: tuple[Rows, NewtonWork],
-    target: tuple[Rows, NewtonWork],
-    solver: SolverBundle,
-    i: int,
-    to: int,
-    lane: int | None,
-) -> None:
-    """Copy the fields of a row by which it enters the dense problem, with the λ and the velocity there, as row `to` of
-    the target: from row i of a lane, or from each lane's own row in place i (None)."""
-    rows, work = source
-    own, scratch = target
-    own.slope[to] = _value(rows.slope, solver, i, lane)
-    own.cfm[to] = _value(rows.cfm, solver, i, lane)
-    own.lower[to] = _value(rows.lower, solver, i, lane)
-    own.upper[to] = _value(rows.upper, solver, i, lane)
-    own.impulse[to] = _value(rows.impulse, solver, i, lane)
-    scratch.centre[to] = own.impulse[to]
-    scratch.velocity[to] = _value(work.velocity, solver, i, lane)
-    scratch.eps[to] = _value(work.eps, solver, i, lane)
-    scratch.rho[to] = _value(work.rho, solver, i, lane)
-    scratch.along[to] = zero_like(scratch.rho[to])
-    scratch.linear[to] = zero_like(scratch.rho[to])
+def taken_fields(rows: Rows, work: NewtonWork) -> tuple[Lanes1, ...]:
+    """The fields by which rows enter the dense problem, with the λ and the velocities there."""
+    return rows.slope, rows.cfm, rows.lower, rows.upper, rows.impulse, work.velocity, work.eps, work.rho
 
 
 @inlined
-def _value(values: Lanes1, solver: SolverBundle, i: int, lane: int | None) -> Real:
-    """The value of a lane in row i, or of the lanes' own rows in place i (None)."""
-    if lane is not None:
-        return lane_get(values, i, lane)
+def begin_row(rows: Rows, work: NewtonWork, n: int) -> None:
+    """Let λ_k of row n of the dense problem be λ, and nothing be known of its step."""
+    work.centre[n] = rows.impulse[n]
+    work.along[n] = zero_like(work.rho[n])
+    work.linear[n] = zero_like(work.rho[n])
+
+
+@inlined
+def _own(values: Lanes1, solver: SolverBundle, i: int) -> Pack:
+    """Values of the lanes' own rows in this place."""
     if solver.pack.alike[0] == 1:
         return values[solver.pack.own_row[i, 0]]
     return gathered(values, solver.pack.own_row, i, 1, 0)
