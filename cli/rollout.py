@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,14 @@ from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words, refuse_own_input
 from artsim.cli.progress import caught_signals
 from artsim.cli.run_options import GROUPS, run_config, run_options
-from artsim.cli.run_summary import MORE_EXACT, describe_residual, overlaps_of, refuse_overlaps
+from artsim.cli.run_summary import (
+    HELD_INSIDE,
+    MORE_EXACT,
+    describe_held,
+    describe_residual,
+    overlaps_of,
+    refuse_overlaps,
+)
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
@@ -205,9 +212,9 @@ def rollout(
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
     refuse_stopped(outcome)
-    if scene.load["strict"] and (outcome.sunk or outcome.unsolved):
-        why = _describe_sunk(outcome) if outcome.sunk else _describe_unsolved(outcome)
-        raise StoppedError(f"stopped (--strict): {why}")
+    warnings = _warnings(outcome)
+    if scene.load["strict"] and warnings:
+        raise StoppedError(f"stopped (--strict): {warnings[0]}")
 
 
 def _most_sunk(outcome: Outcome) -> dict[str, Any]:
@@ -215,18 +222,38 @@ def _most_sunk(outcome: Outcome) -> dict[str, Any]:
     return dict(zip(("sample", "share", "depth", "link_a", "link_b"), outcome.most_sunk, strict=True))
 
 
+def _most_held_inside(outcome: Outcome) -> dict[str, Any] | None:
+    """The sample in which hard loops held contacts deepest inside, and which; None if they held none."""
+    found = outcome.most_held_inside
+    return None if found is None else dict(zip(("sample", *HELD_INSIDE), found, strict=True))
+
+
+def _warnings(outcome: Outcome) -> list[str]:
+    """Sentences on all for which --strict refuses a rollout."""
+    held = _most_held_inside(outcome)
+    told = [] if held is None else [_describe_held(outcome, held)]
+    told += [_describe_sunk(outcome)] if outcome.sunk else []
+    return [*told, _describe_unsolved(outcome)] if outcome.unsolved else told
+
+
+def _describe_held(outcome: Outcome, held: Mapping[str, Any]) -> str:
+    return f"in {_samples(outcome.held_inside)}, deepest in sample {held['sample']}, {describe_held(held)}"
+
+
 def _describe_sunk(outcome: Outcome) -> str:
     sample, share, depth, one, two = outcome.most_sunk
-    count = "1 sample" if outcome.sunk == 1 else f"{outcome.sunk} samples"
-    return f"in {count} hard contacts got deeper than at the start, most in sample {sample}: " + describe_depth(
-        depth, share, one, two
-    )
+    where = describe_depth(depth, share, one, two)
+    return f"in {_samples(outcome.sunk)} hard contacts got deeper than at the start, most in sample {sample}: {where}"
 
 
 def _describe_unsolved(outcome: Outcome) -> str:
     sample, residual, steps = outcome.most_unsolved
-    count = "1 sample" if outcome.unsolved == 1 else f"{outcome.unsolved} samples"
-    return f"in {count}, most in sample {sample}, {describe_residual(residual, steps)}; {MORE_EXACT}"
+    left = describe_residual(residual, steps)
+    return f"in {_samples(outcome.unsolved)}, most in sample {sample}, {left}; {MORE_EXACT}"
+
+
+def _samples(count: int) -> str:
+    return "1 sample" if count == 1 else f"{count} samples"
 
 
 def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls]:
@@ -252,6 +279,8 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             "overlaps": overlaps_of(plan),
             "sunk": outcome.sunk,
             "most_sunk": _most_sunk(outcome),
+            "held_inside": outcome.held_inside,
+            "most_held_inside": _most_held_inside(outcome),
             "unsolved": outcome.unsolved,
             "worst_solver_residual": outcome.most_unsolved[1],
             "messages": list(outcome.messages),
@@ -274,10 +303,7 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
         if plan.config.contact_law == CONVEX:
             then = "the springs of the convex contact law push the links apart"
         lines.append(f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; {then}")
-    if outcome.sunk:
-        lines.append(f"warning: {_describe_sunk(outcome)}")
-    if outcome.unsolved:
-        lines.append(f"warning: {_describe_unsolved(outcome)}")
+    lines += [f"warning: {told}" for told in _warnings(outcome)]
     lines += outcome.messages
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")

@@ -21,6 +21,7 @@ from artsim.sim.runs.simulate import Simulation
 _FAR = 1e-3  # m or rad: loops that came open by more are reported
 _EXCLUDE = "an SRDF, or <exclude> in MJCF, takes such pairs out"
 MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
+HELD_INSIDE = ("steps", "depth", "link_a", "link_b", "loop")  # of contacts that hard loops hold inside
 _SMALLER = "a smaller --dt helps"
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
 
@@ -32,7 +33,7 @@ def refused(simulation: Simulation) -> str:
         return _describe_excess(excess)
     held, opened = _held_inside(simulation), _opened(simulation)
     if held is not None:
-        return _describe_held(held)
+        return describe_held(held)
     if opened is not None:
         return _describe_opened(opened)
     if _gives_way_far(simulation):
@@ -152,10 +153,10 @@ def refuse_overlaps(plan: Plan) -> None:
 def _held_inside(simulation: Simulation) -> dict[str, Any] | None:
     """The contacts that hard loops hold inside, or None."""
     found = simulation.held_inside
-    return None if found is None else dict(zip(("steps", "depth", "link_a", "link_b", "loop"), found, strict=True))
+    return None if found is None else dict(zip(HELD_INSIDE, found, strict=True))
 
 
-def _describe_held(held: Mapping[str, Any]) -> str:
+def describe_held(held: Mapping[str, Any]) -> str:
     pair = f"{held['link_a']!r} and {held['link_b']!r} up to {held['depth']:.3g} m inside each other"
     left_out = f"their contact was left out in {held['steps']} steps"
     return f"loop {held['loop']!r} holds {pair}: {left_out}; {_EXCLUDE}"
@@ -223,7 +224,7 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
         stayed = f"penetration was left as it was in {contacts['left_inside_steps']} steps"
         lines.append(f"{stayed}, where removing it would throw bodies or contradict other constraints; {_EXCLUDE}")
     if contacts["held_inside"]:
-        lines.append(f"warning: {_describe_held(contacts['held_inside'])}")
+        lines.append(f"warning: {describe_held(contacts['held_inside'])}")
     if contacts["room"] > contacts["first_room"]:
         lines.append(f"room for contacts was enlarged from {contacts['first_room']} to {contacts['room']}")
     return lines

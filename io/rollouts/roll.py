@@ -29,8 +29,8 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError
 from artsim.sim.foundation.memory import memory_left
 from artsim.sim.foundation.records import WIDTH, Array
-from artsim.sim.run_data.run_records import GAVE_WAY, NON_FINITE, RUNNING, TOO_FAST
-from artsim.sim.runs.account import SUNK_FAR, bound_of_link, link_name
+from artsim.sim.run_data.run_records import GAVE_WAY, HELD_DEPTH, HELD_STEPS, NON_FINITE, RUNNING, TOO_FAST
+from artsim.sim.runs.account import SUNK_FAR, bound_of_link, held_by_name, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
@@ -57,6 +57,10 @@ class Outcome:
     inside: int  # number of samples that start with something more than 1 mm inside something
     sunk: int  # number of samples in which a hard contact got deeper by more than SUNK_FAR of a shape's thickness
     most_sunk: tuple[int, float, float, str, str]  # the sample that did most; share, depth [m] and two links
+    held_inside: int  # number of samples in which hard loops held contacts inside, which were then left out
+    # the sample with the deepest of these contacts; steps with any there, depth [m], two links and the loop; None if
+    # there are none
+    most_held_inside: tuple[int, int, float, str, str, str] | None
     deepest: tuple[int, float]  # the sample that is deepest inside at its start, and the depth [m]
     messages: tuple[str, ...]  # about the first of these
     complete: bool = True
@@ -130,6 +134,7 @@ class _Stream:
         self._deepest = (0, 0.0)
         self._sunk, self._most_sunk = 0, (0, 0.0, 0.0, -1, -1)
         self._unsolved, self._most_unsolved = 0, (0, 0.0, 0)
+        self._held, self._most_held = 0, (0, np.zeros(5))
         self._messages: list[tuple[int, str]] = []
         self._seconds = 0.0
 
@@ -169,6 +174,7 @@ class _Stream:
     def outcome(self, complete: bool) -> Outcome:
         """The outcome of the rollout."""
         sample, share, depth, one, two = self._most_sunk
+        held = held_by_name(self.plan, self._most_held[1])
         return Outcome(
             samples=self._done,
             steps=self._steps,
@@ -181,6 +187,8 @@ class _Stream:
             inside=self._inside,
             sunk=self._sunk,
             most_sunk=(sample, share, depth, link_name(self.plan, one), link_name(self.plan, two)),
+            held_inside=self._held,
+            most_held_inside=None if held is None else (self._most_held[0], *held),
             deepest=self._deepest,
             messages=tuple(text for _, text in self._messages),
             complete=complete,
@@ -222,6 +230,12 @@ class _Stream:
             share, depth_there, *links = sunk[most].tolist()
             here = (start + most, share, depth_there, int(links[0]), int(links[1]))
             self._most_sunk = max(self._most_sunk, here, key=lambda one: (one[1], -one[0]))
+            held = results.held[:count]
+            self._held += int(np.count_nonzero(held[:, HELD_STEPS]))
+            most = int(held[:, HELD_DEPTH].argmax())
+            self._most_held = max(
+                self._most_held, (start + most, held[most].copy()), key=lambda one: (one[1][HELD_DEPTH], -one[0])
+            )
             unsolved, residual = results.unsolved[:count], results.residual[:count]
             self._unsolved += int(np.count_nonzero(unsolved))
             most = int(residual.argmax())

@@ -43,8 +43,8 @@ from artsim.sim.contact.contact_law import (
 )
 from artsim.sim.equipment.arrays import BODY, EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import absolute, any_positive, real, where_greater, zero_like
-from artsim.sim.foundation.records import Real, Reals2, Vec3
+from artsim.sim.foundation.lanes import absolute, any_positive, lane_get, real, where_greater, zero_like
+from artsim.sim.foundation.records import Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.foundation.vec3 import cross, minus, plus, plus_times, put, row_of, times, triple
 from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS, AnyContacts, ContactBundle
@@ -822,7 +822,7 @@ def note_contact_forces(rows: Rows, step: Step, contact: ContactBundle, scale: f
         if is_felt(contact, n):
             count += 1
     note_depths(step, contact)
-    _note_held(step, contact)
+    note_held(step.held, step, contact, 0)
     _stop_at_half(rows, step, contact)
     step.contact_extremes[MOST_AT_ONCE] = max(step.contact_extremes[MOST_AT_ONCE], count)
     step.contact_extremes[REGULARISED_STEPS] += regularised
@@ -830,18 +830,24 @@ def note_contact_forces(rows: Rows, step: Step, contact: ContactBundle, scale: f
 
 
 @njit
-def _note_held(step: Step, contact: ContactBundle) -> None:
-    """Note in step.held the contacts that hard loops hold inside: the deepest, and the number of steps with any."""
-    held = 0.0
+def note_held(held: Reals1, step: Step, contact: AnyContacts, lane: int) -> None:
+    """Note in `held` (5,), as in Step.held, the contacts that hard loops hold inside in a step of a robot that is
+    awake: the deepest, and the number of steps with any. In both widths; a single robot is its lane 0.
+    """
+    if lane_get(step.asleep, 0, lane) > 0.0:
+        return
+    found = 0.0
     for n in range(contact.data.number[CONTACTS]):
-        if contact.data.held[n] > 0:
-            held = 1.0
-            if -contact.data.distance[n] > step.held[HELD_DEPTH]:
-                step.held[HELD_DEPTH] = -contact.data.distance[n]
-                step.held[HELD_A] = contact.model.link[contact.data.shape[n, 0]]
-                step.held[HELD_B] = contact.model.link[contact.data.shape[n, 1]]
-                step.held[HELD_BY] = contact.data.held[n] - 1
-    step.held[HELD_STEPS] += held
+        by = lane_get(contact.data.held, n, lane)
+        if by > 0.0:
+            found = 1.0
+            depth = -lane_get(contact.data.distance, n, lane)
+            if depth > held[HELD_DEPTH]:
+                held[HELD_DEPTH] = depth
+                held[HELD_A] = contact.model.link[contact.data.shape[n, 0]]
+                held[HELD_B] = contact.model.link[contact.data.shape[n, 1]]
+                held[HELD_BY] = by - 1.0
+    held[HELD_STEPS] += found
 
 
 @njit

@@ -143,6 +143,7 @@ class LaneContacts(NamedTuple):
     deepest: Reals1  # (lanes,) depth of the deepest contact [m]; 0: no penetration
     start_depth: Reals1  # (lanes,) `deepest` at the start of the run [m]
     sunk: Reals2  # (lanes, 4) SHARE, DEPTH, LINK_A and LINK_B of Step.yielded, in this order
+    held: Reals2  # (lanes, 5) as Step.held: steps with contacts that hard loops hold inside, and the deepest
     touching: Lanes1  # (1,) 1: there are contacts, touching or speculative
     yielding: Lanes1  # (1,) 1: one of them yields
     outrun: Lanes1  # (1,) 1: the step leaves a shape's margin
@@ -195,6 +196,7 @@ def make_lane_contacts(contacts: int, room: int, width: int) -> LaneContacts:
         "place": (width, contacts),
         **dict.fromkeys(("number", "deepest", "start_depth"), (width,)),
         "sunk": (width, 4),
+        "held": (width, 5),
         **dict.fromkeys(("key", "present"), (room,)),
     }
     made: LaneContacts = allocate(LaneContacts, shapes, width)
@@ -205,7 +207,7 @@ def make_lane_contacts(contacts: int, room: int, width: int) -> LaneContacts:
 def enlarged(old: LaneContacts, new: LaneContacts) -> LaneContacts:
     """`new`, which has more room, with the contacts of `old`."""
     new.memory[:, :, : old.memory.shape[2]] = old.memory
-    return new._replace(half=old.half, start_depth=old.start_depth, sunk=old.sunk, factor=old.factor)
+    return new._replace(half=old.half, start_depth=old.start_depth, sunk=old.sunk, held=old.held, factor=old.factor)
 
 
 def bounces(touching: Touching) -> bool:
@@ -285,6 +287,8 @@ def lane_solver_shapes(nu: int) -> dict[str, tuple[int, ...]]:
         **dict.fromkeys(("half", "reach"), (n, nu)),
         "delassus": (n, n),
         **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop"), (n,)),
+        "system": (0, 0),  # the steps of own rows have theirs
+        **dict.fromkeys(("system_pivot", "impulse_change", "unit_idle"), (0,)),
     }
 
 
@@ -295,29 +299,27 @@ def own_shapes(lanes: int) -> dict[str, tuple[int, ...]]:
 
 def make_own_rows(work: NewtonWork, width: int) -> OwnRows:
     """Allocate room for the own rows of lanes, whose W and units are those that `work` holds."""
-    n = MOST_TOGETHER
-    rows = allocate(Rows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)}, width)
-    shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
-        "factors": (n,),
-        "system": (n, n),
-        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
-        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_idle"), (n,)),
-    }
-    own: NewtonWork = allocate(NewtonWork, shapes, width)
-    return OwnRows(rows, own._replace(delassus=work.delassus, unit_stop=work.unit_stop))
+    of_rows, of_work = _own_problem_shapes(MOST_TOGETHER)
+    own: NewtonWork = allocate(NewtonWork, of_work | {"delassus": (0, 0), "unit_stop": (0,)}, width)
+    return OwnRows(allocate(Rows, of_rows, width), own._replace(delassus=work.delassus, unit_stop=work.unit_stop))
 
 
 def make_lane_solver() -> LaneSolver:
     """Allocate room for the few rows of a lane."""
+    of_rows, of_work = _own_problem_shapes(whole_strips(MOST_TOGETHER))
+    return LaneSolver(allocate(LaneRows, of_rows), allocate(LaneWork, of_work))
+
+
+def _own_problem_shapes(columns: int) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """Shapes of rows without dofs and of their solver's scratch, whose matrices have so many columns."""
     n = MOST_TOGETHER
-    rows = allocate(LaneRows, {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)})
+    fields = ("system_pivot", "impulse_change", "stepping_unit", "delassus_row", "unit_stop", "unit_idle")
     shapes = newton_shapes(np.array([-1]), n, 1, 1) | {
         "factors": (n,),
-        **dict.fromkeys(("system", "delassus"), (n, whole_strips(n))),
-        **dict.fromkeys(("system_pivot", "impulse_change"), (n,)),
-        **dict.fromkeys(("stepping_unit", "delassus_row", "unit_stop", "unit_idle"), (n,)),
+        **dict.fromkeys(("system", "delassus"), (n, columns)),
+        **dict.fromkeys(fields, (n,)),
     }
-    return LaneSolver(rows, allocate(LaneWork, shapes))
+    return {**dict.fromkeys(Rows._fields, (n,)), "start": (n + 1,), "implicit": (1,)}, shapes
 
 
 def lane_order(contact: PackContactBundle | None) -> LaneOrder:

@@ -209,12 +209,13 @@ class Account:
         """Contacts that hard loops hold inside (stepping/strain.py): the number of steps with any so far, and depth
         [m], links and loop of the deepest; None if there were none.
         """
-        held = self._step.held
-        if not held[HELD_STEPS] or self.plan.equipped is None:
-            return None
-        first, second = (link_name(self.plan, int(held[entry])) for entry in (HELD_A, HELD_B))
-        loop = self.plan.equipped.labels.loops[int(held[HELD_BY])]
-        return int(held[HELD_STEPS]), float(held[HELD_DEPTH]), first, second, loop
+        return held_by_name(self.plan, self.held)
+
+    @property
+    def held(self) -> Array:
+        """The numbers of `held_inside`, as in Step.held (5,): steps, depth [m], and the indices of links and loop; 0
+        for all if there were none."""
+        return self._step.held
 
     @property
     def unsolved_steps(self) -> int:
@@ -292,6 +293,15 @@ class Account:
 def link_name(plan: Plan, link: int) -> str:
     """The name of a link by its index; -1: a shape that belongs to none."""
     return plan.robot.links[link] if link >= 0 else "the scene"
+
+
+def held_by_name(plan: Plan, held: Array) -> tuple[int, float, str, str, str] | None:
+    """Steps, depth [m], links and loop of contacts that hard loops hold inside, from the numbers of Step.held; None if
+    there are none."""
+    if not held[HELD_STEPS] or plan.equipped is None:
+        return None
+    first, second = (link_name(plan, int(held[entry])) for entry in (HELD_A, HELD_B))
+    return int(held[HELD_STEPS]), float(held[HELD_DEPTH]), first, second, plan.equipped.labels.loops[int(held[HELD_BY])]
 
 
 def bound_of_link(plan: Plan, n: int) -> str:

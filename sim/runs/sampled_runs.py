@@ -99,8 +99,9 @@ class Results:
 
     `unsolved` (n,): steps in which the solver left a residual, `residual` (n,) the largest [rad/s or m/s].
     `start_depth` (n,): depth of the deepest contact at the start [m], 0 without penetrations. `sunk` (n, 4): the hard
-    contact that got deepest since the start, as in Account.sunk. `reason` (n,): the reason of an early stop, else
-    RUNNING; `stopped` (n,): the step of the stop, else -1; `stopped_dof` (n,): the dof that caused it.
+    contact that got deepest since the start, as in Account.sunk. `held` (n, 5): the contacts that hard loops hold
+    inside, as in Account.held. `reason` (n,): the reason of an early stop, else RUNNING; `stopped` (n,): the step of
+    the stop, else -1; `stopped_dof` (n,): the dof that caused it.
     """
 
     rows: dict[str, Array]  # (n, rows, …) by variable
@@ -108,6 +109,7 @@ class Results:
     final_qvel: Array
     start_depth: Array
     sunk: Array
+    held: Array
     reason: Array
     stopped: Array
     stopped_dof: Array
@@ -121,7 +123,8 @@ class Results:
         rows = {name: np.zeros((n, row_count(plan), *shape)) for name, shape in row_shapes(plan).items()}
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
         stops = np.full(n, RUNNING), np.full(n, -1), np.full(n, -1)
-        return cls(rows, *finals, np.zeros(n), np.zeros((n, 4)), *stops, np.zeros(n, np.int64), np.zeros(n))
+        depths = np.zeros(n), np.zeros((n, 4)), np.zeros((n, 5))
+        return cls(rows, *finals, *depths, *stops, np.zeros(n, np.int64), np.zeros(n))
 
 
 Stop = Callable[[], bool]
@@ -199,7 +202,7 @@ class SingleRoller:
             if stop():
                 return False
         results.final_qpos[k], results.final_qvel[k] = simulation.qpos, simulation.qvel
-        results.sunk[k] = simulation.sunk
+        results.sunk[k], results.held[k] = simulation.sunk, simulation.held
         results.unsolved[k], results.residual[k] = simulation.unsolved_steps, simulation.worst_residual
         stopped = simulation.stop_reason != RUNNING
         results.reason[k] = simulation.stop_reason
@@ -357,7 +360,7 @@ class PackRoller:
             results.unsolved[lanes], results.residual[lanes] = data.unsolved, data.worst_residual
             if self._contact is not None:
                 results.start_depth[lanes] = self._contact.lanes.start_depth
-                results.sunk[lanes] = self._contact.lanes.sunk
+                results.sunk[lanes], results.held[lanes] = self._contact.lanes.sunk, self._contact.lanes.held
         self.solved_alone = int(data.by_newton[0])
         return True
 
@@ -393,7 +396,8 @@ class PackRoller:
         zeroed = [state.impulse, state.drive_held, state.load, state.change, state.earlier_change, state.still]
         zeroed += [self._robot.data.stiffening, self._robot.data.slack]
         if self._contact is not None:
-            zeroed += [self._contact.lanes.memory, self._contact.lanes.sunk, self._contact.data.number]
+            zeroed += [self._contact.lanes.memory, self._contact.lanes.sunk, self._contact.lanes.held]
+            zeroed += [self._contact.data.number]
         for values in zeroed:
             values[...] = 0
         if self._plan.delayed is not None:

@@ -7,12 +7,13 @@ alone. Impulses are in N s or N m s, velocities in rad/s or m/s.
 
 from __future__ import annotations
 
-from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lanes import lane_get, lane_set
 from artsim.sim.foundation.records import Ints1
 from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
 from artsim.sim.solvers.coulomb import Effort, Task, take_rounds
 from artsim.sim.solvers.delassus import list_unit, row_count
+from artsim.sim.solvers.own_rows import begin_row, taken_fields
 
 
 @njit
@@ -32,6 +33,7 @@ def settle_lane(cone: Ints1, solver: SolverBundle, lane: int, task: Task, effort
 def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
     """Copy the units of the lane, and their part of W."""
     shared, own, rows = solver.own, solver.lane.work, solver.lane.rows
+    source, target = taken_fields(shared.rows, shared.work), taken_fields(rows, own)
     own.sizes[STEPPING_UNITS] = 0
     count, at = 0, 0
     while at < solver.pack.own_end[lane]:
@@ -42,7 +44,9 @@ def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
             own.listed[own.sizes[STEPPING_UNITS]] = count
             list_unit(own, count)
             for row in range(at, at + size):
-                _take_row(solver, row, lane, count)
+                for f in range(len(target)):
+                    target[f][count] = lane_get(source[f], row, lane)
+                begin_row(rows, own, count)
                 own.delassus_row[count] = count
                 own.marked[count] = row
                 count += 1
@@ -53,22 +57,3 @@ def _take_rows(cone: Ints1, solver: SolverBundle, lane: int) -> None:
     for i in range(count):
         for j in range(count):
             own.delassus[i, j] = lane_get(shared.work.delassus, own.marked[i] * room + own.marked[j], lane)
-
-
-@inlined
-def _take_row(solver: SolverBundle, n: int, lane: int, to: int) -> None:
-    """Copy one of the lane's own rows."""
-    rows, work = solver.own.rows, solver.own.work
-    lane_rows, own = solver.lane.rows, solver.lane.work
-    lane_rows.slope[to] = lane_get(rows.slope, n, lane)
-    lane_rows.shifting[to] = lane_get(rows.shifting, n, lane)
-    lane_rows.cfm[to] = lane_get(rows.cfm, n, lane)
-    lane_rows.lower[to] = lane_get(rows.lower, n, lane)
-    lane_rows.upper[to] = lane_get(rows.upper, n, lane)
-    lane_rows.impulse[to] = lane_get(rows.impulse, n, lane)
-    own.centre[to] = lane_rows.impulse[to]
-    own.velocity[to] = lane_get(work.velocity, n, lane)
-    own.eps[to] = lane_get(work.eps, n, lane)
-    own.rho[to] = lane_get(work.rho, n, lane)
-    own.along[to] = 0.0
-    own.linear[to] = 0.0

@@ -45,8 +45,7 @@ def loads_are_open(rows: Rows, work: NewtonWork, island: int) -> Real:
         together, widest = zero, zero
         for entry in range(first, last):
             n = work.listed[entry]
-            size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
-            size = where_greater(work.eps[n], zero, size, zero)
+            size = where_greater(work.eps[n], zero, acting_rows(rows, work, n), zero)
             together = together + size
             widest = largest(size, widest)
         count = count + together
@@ -84,6 +83,13 @@ def acts(rows: Rows, work: NewtonWork, n: int) -> Real:
     """More than 0 where the unit of row n may have an impulse."""
     zero = zero_like(work.rho[n])
     return where_greater(rows.upper[n], rows.lower[n], work.rho[n], zero)
+
+
+@inlined
+def acting_rows(rows: Rows, work: NewtonWork, n: int) -> Real:
+    """The number of rows of the unit of row n where it may have an impulse, else 0, T."""
+    zero = zero_like(work.rho[n])
+    return where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
 
 
 @inlined

@@ -26,7 +26,7 @@ from artsim.sim.foundation.lanes import (
 )
 from artsim.sim.foundation.records import Ints1, Ints2, Lanes1, Pack
 from artsim.sim.run_data.run_records import Rows
-from artsim.sim.run_data.scratch import STEPPING_UNITS, SolverBundle
+from artsim.sim.run_data.scratch import STEPPING_UNITS, NewtonWork, SolverBundle
 from artsim.sim.solvers.blocks import island_places
 from artsim.sim.solvers.delassus import list_unit, multiply_halves, row_count, set_halves
 
@@ -192,20 +192,26 @@ def _differs(places: Ints2, at: int) -> bool:
 @njit
 def take_own_rows(rows: Rows, solver: SolverBundle) -> None:
     """Copy the lanes' own rows from the rows of all, with the λ and the velocities there."""
-    pack, own, work, shared = solver.pack, solver.own.rows, solver.own.work, solver.newton
-    for i in range(pack.own_lines[0]):
-        own.slope[i] = _own(rows.slope, solver, i)
-        own.shifting[i] = _own(rows.shifting, solver, i)
-        own.cfm[i] = _own(rows.cfm, solver, i)
-        own.lower[i] = _own(rows.lower, solver, i)
-        own.upper[i] = _own(rows.upper, solver, i)
-        own.impulse[i] = _own(rows.impulse, solver, i)
-        work.centre[i] = own.impulse[i]
-        work.velocity[i] = _own(shared.velocity, solver, i)
-        work.eps[i] = _own(shared.eps, solver, i)
-        work.rho[i] = _own(shared.rho, solver, i)
-        work.along[i] = zero_like(work.rho[i])
-        work.linear[i] = zero_like(work.rho[i])
+    source, target = taken_fields(rows, solver.newton), taken_fields(solver.own.rows, solver.own.work)
+    for f in range(len(target)):
+        for i in range(solver.pack.own_lines[0]):
+            target[f][i] = _own(source[f], solver, i)
+    for i in range(solver.pack.own_lines[0]):
+        begin_row(solver.own.rows, solver.own.work, i)
+
+
+@inlined
+def taken_fields(rows: Rows, work: NewtonWork) -> tuple[Lanes1, ...]:
+    """The fields by which rows enter the dense problem, with the λ and the velocities there."""
+    return rows.slope, rows.shifting, rows.cfm, rows.lower, rows.upper, rows.impulse, work.velocity, work.eps, work.rho
+
+
+@inlined
+def begin_row(rows: Rows, work: NewtonWork, n: int) -> None:
+    """Let λ_k of row n of the dense problem be λ, and nothing be known of its step."""
+    work.centre[n] = rows.impulse[n]
+    work.along[n] = zero_like(work.rho[n])
+    work.linear[n] = zero_like(work.rho[n])
 
 
 @inlined

@@ -34,7 +34,7 @@ from artsim.sim.solvers.coulomb_system import residual, set_rates
 from artsim.sim.solvers.delassus import MOST_PULL, list_unit
 from artsim.sim.solvers.impulses import keep
 from artsim.sim.solvers.lane_coulomb import settle_lane
-from artsim.sim.solvers.loads import acts, loads_are_open
+from artsim.sim.solvers.loads import acting_rows, acts, loads_are_open
 from artsim.sim.solvers.own_rows import give_own_impulses, set_own_delassus, take_own_rows
 from artsim.sim.solvers.tolerance import (
     ENOUGH,
@@ -113,7 +113,7 @@ def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
     count, of_contacts, of_limits, dofs = _own_count(rows, work, island), zero, zero, 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
         n = work.listed[entry]
-        size = where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+        size = acting_rows(rows, work, n)
         if rows.cone[n] > 1:
             of_contacts = of_contacts + size
         else:
@@ -170,11 +170,9 @@ def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> No
 @njit
 def _own_count(rows: Rows, work: NewtonWork, island: int) -> Pack:
     """The number of rows of the island that act in each lane."""
-    zero = zero_like(work.change[0])
-    count = zero
+    count = zero_like(work.change[0])
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        n = work.listed[entry]
-        count = count + where_greater(acts(rows, work, n), zero, zero + max(rows.cone[n], 1), zero)
+        count = count + acting_rows(rows, work, work.listed[entry])
     return count
 
 
@@ -194,9 +192,8 @@ def _count_more(rows: Rows, work: NewtonWork, island: int, before: Pack, now: Pa
     """The number of rows of the island that act in lanes where `now` is 1, and in none where `before` is."""
     count = 0
     for entry in range(work.unit_start[island], work.unit_start[island + 1]):
-        acting = acts(rows, work, work.listed[entry])
-        if any_positive(now * acting) and not any_positive(before * acting):
-            count += max(rows.cone[work.listed[entry]], 1)
+        size = acting_rows(rows, work, work.listed[entry])
+        count += int(highest(size * now) if not any_positive(size * before) else 0.0)
     return count
 
 

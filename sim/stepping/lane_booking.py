@@ -5,13 +5,14 @@ from __future__ import annotations
 from artsim.sim.articulation.coupling import expand
 from artsim.sim.articulation.state import ALLOWED, FIRST_IMPULSE, REGULARISED, RobotBundle, State, Workspace
 from artsim.sim.constraints.row import if_agreed
-from artsim.sim.contact.contact_rows import THROUGH, impulse_along, per_thickness
+from artsim.sim.contact.contact_rows import THROUGH, impulse_along, note_held, per_thickness
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lane_records import take_lane
-from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set
+from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set, zero_like
 from artsim.sim.foundation.records import Ints1
 from artsim.sim.foundation.recordtype import run_entry
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS
 from artsim.sim.run_data.run_records import GAVE_WAY, Rows, RunBundle
 from artsim.sim.stepping.lanes_alone import end
@@ -20,9 +21,10 @@ from artsim.sim.stepping.sleeping import note_places
 
 @njit
 def remember_in_lanes(robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle) -> None:
-    """Store the contacts and their rows' impulses in the lanes' memories, as detection.remember does, and end lanes in
-    which contacts have given way."""
+    """Store the contacts and their rows' impulses in the lanes' memories, as detection.remember does, note those that
+    hard loops hold inside, and end lanes in which contacts have given way."""
     _take_impulses(rows, contact)
+    _note_held_in_lanes(run, contact)
     _stop_where_contacts_gave_way(robot.state, run, contact)
     _note_impulses(robot.data, contact, run.lanes.data.alive)
     contact.lanes.half[0] = 1 - contact.lanes.half[0]
@@ -37,6 +39,18 @@ def _take_impulses(rows: Rows, contact: PackContactBundle) -> None:
             contact.data.regularised[n] = rows.regularised[contact.data.row[n]]
             for k in range(contact.data.dimension[n]):
                 contact.data.start[n, k] = if_agreed(rows, impulse_along(rows, contact, n, k))
+
+
+@njit
+def _note_held_in_lanes(run: RunBundle, contact: PackContactBundle) -> None:
+    """Note in contact.lanes.held the contacts that hard loops hold inside."""
+    inside = zero_like(run.step.asleep[0])
+    for n in range(contact.data.number[CONTACTS]):
+        inside = largest(inside, contact.data.held[n])
+    if any_positive(inside):
+        for lane in range(contact.lanes.held.shape[0]):
+            if run.lanes.data.alive[lane]:
+                note_held(contact.lanes.held[lane], run.step, contact, lane)
 
 
 @njit

@@ -97,6 +97,8 @@ def _step_alone(
 def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
     """Copy a lane's contacts of the last step, its friction, and the depths noted so far to the single robot."""
     alone, yielded, sunk = lanes.alone, lanes.alone.step.yielded, contact.lanes.sunk[lane]
+    for n in range(alone.step.held.shape[0]):
+        alone.step.held[n] = contact.lanes.held[lane, n]
     yielded[START_DEPTH] = 0.0
     yielded[SHARE], yielded[DEPTH], yielded[LINK_A], yielded[LINK_B] = sunk[0], sunk[1], sunk[2], sunk[3]
     memory = contact.lanes.memory[contact.lanes.half[0], lane]
@@ -119,6 +121,8 @@ def _put_depths(contact: PackContactBundle, run: RunBundle, lane: int) -> None:
     if run.step.counters[STEP_NUMBER] == 0:
         contact.lanes.start_depth[lane] = yielded[START_DEPTH]
     sunk[0], sunk[1], sunk[2], sunk[3] = yielded[SHARE], yielded[DEPTH], yielded[LINK_A], yielded[LINK_B]
+    for n in range(run.lanes.alone.step.held.shape[0]):
+        contact.lanes.held[lane, n] = run.lanes.alone.step.held[n]
 
 
 @njit

@@ -142,7 +142,7 @@ def go_on_in_lanes(
         return False
     if solver.pack is not None:
         warm = start_of_next(rows, solver.pack.bound[0])
-        solver.pack.warm[0] = largest(warm, aimed)  # aims go on from the impulses that there are
+        solver.pack.warm[0] = largest(warm, aimed)  # targets change, and impulses stay as they are
         anew = highest(changed) > 0.0 or run.step.counters[WEIGHED] & M_IS_SET == 0
         if rules is not None:  # these rows act on other dofs when they are built anew
             anew = anew or any_positive(run.step.outdated[0])

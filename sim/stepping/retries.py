@@ -457,9 +457,11 @@ def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
 
 @njit
 def _clamped(run: RunBundle, equipment: EquipmentBundle | None) -> bool:
-    """Hold actuators that leave their bounds; True if there are any."""
-    if equipment is not None:
-        return hold_actuators(run, equipment, 1.0, 0.0) > 0.0
+    """Hold actuators that leave their bounds; True if there are any. This is the first round of their bounds."""
+    if equipment is not None:  # noqa: SIM102  # known to the compiler, the next condition not
+        if hold_actuators(run, equipment, 1.0, 0.0) > 0.0:
+            run.step.bound_rounds[0] += 1.0
+            return True
     return False
 
 

@@ -45,14 +45,14 @@ _APART = 1e3  # times the largest velocity: speed at which contacts that are lef
 # kept from getting deeper; with these left out again; without a change to contacts, which did not help; with rows
 # stiffened; with the softness of these rows given back. Or none is left
 _FIRST, _OPENED, _KEPT, _REOPENED, _RESTORED, _STIFFENED, _SOFTENED, _SETTLED = range(8)
-_PHASE, _COUNT, _MOST = range(3)  # entries of Step.straining
+PHASE, COUNT, MOST = range(3)  # entries of Step.straining
 
 
 @njit
 def begin_strain(step: Step, contact: EitherContacts, chosen: Real) -> None:
     """Look for strain from the beginning where `chosen` is 1, and the rows are built anew."""
     zero = zero_like(chosen)
-    step.straining[_PHASE] = where_greater(chosen, zero, zero + _FIRST, step.straining[_PHASE])
+    step.straining[PHASE] = where_greater(chosen, zero, zero + _FIRST, step.straining[PHASE])
     if contact is not None:
         for n in range(contact.data.number[CONTACTS]):
             contact.data.held[n] = where_greater(chosen, zero, zero, contact.data.held[n])
@@ -62,7 +62,7 @@ def begin_strain(step: Step, contact: EitherContacts, chosen: Real) -> None:
 @inlined
 def is_straining(step: Step) -> Real:
     """1 in the midst of the further solutions for strain."""
-    return lies_in(step.straining[_PHASE], _OPENED, _SOFTENED)
+    return lies_in(step.straining[PHASE], _OPENED, _SOFTENED)
 
 
 @njit
@@ -73,23 +73,25 @@ def settle_strain(
     the contacts or the softness that they yield to. Rows that are not solved at first are left as they are.
     """
     step, zero = run.step, zero_like(chosen)
-    phase = step.straining[_PHASE]
+    phase = step.straining[PHASE]
     on = where_greater(zero + (_SETTLED - 0.5), phase, chosen, zero)
     if not any_positive(on):
         return zero
     opening = run.inputs.time_step[0] * _yield_of_loops(rows, equipment)
     solved = where_greater(rows.report[RESIDUAL], zero + UNSOLVED, zero, on)
     strained = where_greater(opening, zero + HAIR, solved * lies_in(phase, _FIRST, _FIRST), zero)
-    step.straining[_COUNT] = where_greater(strained, zero, zero, step.straining[_COUNT])
+    step.straining[COUNT] = where_greater(strained, zero, zero, step.straining[COUNT])
     again = zero
     if contact is not None:
         again = _leave_out(robot, run, rows, equipment, contact, (on, solved, strained, opening))
     ready = strained + on * lies_in(phase, _OPENED, _RESTORED) - again
-    step.straining[_COUNT] = where_greater(ready, zero, zero, step.straining[_COUNT])
+    step.straining[COUNT] = where_greater(ready, zero, zero, step.straining[COUNT])
     stiffened = on * lies_in(phase, _STIFFENED, _STIFFENED)
     again = again + _stiffen(run, rows, equipment, (ready, solved, stiffened, opening))
     _go_to(step, _SETTLED, on - again)
-    rows.report[RESIDUAL] = where_greater(again, zero, zero + UNTRIED, rows.report[RESIDUAL])  # no start is kept
+    # newton begins anew, since the softness of rows or the contacts that count are others; it starts from the impulses
+    # that _begin_from_zero has left, in both widths
+    rows.report[RESIDUAL] = where_greater(again, zero, zero + UNTRIED, rows.report[RESIDUAL])
     return again
 
 
@@ -97,7 +99,7 @@ def settle_strain(
 def _go_to(step: Step, phase: int, chosen: Real) -> None:
     """Note the phase where `chosen` is 1."""
     zero = zero_like(chosen)
-    step.straining[_PHASE] = where_greater(chosen, zero, zero + phase, step.straining[_PHASE])
+    step.straining[PHASE] = where_greater(chosen, zero, zero + phase, step.straining[PHASE])
 
 
 @njit
@@ -140,21 +142,21 @@ def _leave_out(
     """
     on, solved, strained, opening = lanes
     step, zero = run.step, zero_like(on)
-    phase = step.straining[_PHASE]
+    phase = step.straining[PHASE]
     opened, kept = on * lies_in(phase, _OPENED, _OPENED), on * lies_in(phase, _KEPT, _KEPT)
-    helped = where_greater(opening, step.straining[_MOST], zero, solved)
+    helped = where_greater(opening, step.straining[MOST], zero, solved)
     closing = _settle_opened(run, rows, contact, opened * helped)
     failed = opened - opened * helped
     apart = kept - kept * helped
     _settle_closing(contact, closing, apart, failed + kept * helped)
     ended = opened * helped - closing + kept * helped + on * lies_in(phase, _REOPENED, _REOPENED)
     further = where_greater(opening, zero + HAIR, ended, zero)
-    further = where_greater(zero + (_ROUNDS - 0.5), step.straining[_COUNT], further, zero)
+    further = where_greater(zero + (_ROUNDS - 0.5), step.straining[COUNT], further, zero)
     found = _choose(rows, equipment, contact, strained + further)
     again = found + closing + apart + failed
     if any_positive(again):
-        step.straining[_COUNT] = step.straining[_COUNT] + found
-        step.straining[_MOST] = where_greater(found, zero, _HELPED * opening, step.straining[_MOST])
+        step.straining[COUNT] = step.straining[COUNT] + found
+        step.straining[MOST] = where_greater(found, zero, _HELPED * opening, step.straining[MOST])
         fastest = _APART * largest(fastest_of(step, zero), zero + 1.0)
         contact.data.apart[0] = where_greater(found + apart, zero, fastest, contact.data.apart[0])
         _go_to(step, _OPENED, found)
@@ -299,9 +301,9 @@ def _stiffen(run: RunBundle, rows: Rows, equipment: EquipmentBundle, lanes: tupl
         _begin_from_zero(rows, equipment, contradict)
         _go_to(step, _SOFTENED, contradict)
     on = where_greater(opening, zero + STRAINED, ready + stiffened - contradict, zero)
-    on = where_greater(zero + (_ROUNDS - 0.5), step.straining[_COUNT], on, zero)
+    on = where_greater(zero + (_ROUNDS - 0.5), step.straining[COUNT], on, zero)
     if any_positive(on):
-        step.straining[_COUNT] = step.straining[_COUNT] + on
+        step.straining[COUNT] = step.straining[COUNT] + on
         _go_to(step, _STIFFENED, on)
         for n in range(rows.number[LASTING_ROWS]):
             if is_of_hard_loop(rows, equipment, n):

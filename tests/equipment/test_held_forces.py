@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from artsim.loaders.load import load_text
+from artsim.sim.foundation.jit import disabled
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import plan_run
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, PackRoller, Results, SingleRoller, make_roller
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, PackRoller, Results, SingleRoller
 from artsim.sim.runs.varied import Variations
 from tests.simulation import Array, Run, simulate
 
@@ -110,18 +111,37 @@ def test_what_is_held_at_its_bound_is_beyond_it(arm: Arm, of_sums: bool, seed: i
 @pytest.mark.parametrize(("arm", "seed"), CIRCLING)
 def test_lanes_settle_in_their_pack(arm: Arm, seed: int, of_sums: bool) -> None:
     """Lanes, of which one is the run above, are single runs."""
-    setpoints = [drawn(seed + n) for n in range(3)]
-    config = RunConfig(steps=STEPS, dt=arm.dt, contacts=False, record=ROLLOUT_RECORDED)
+    packs, singles = side_by_side(arm, of_sums, [drawn(seed + n) for n in range(3)])
+    assert not packs.unsolved.any() and not singles.unsolved.any()
+
+
+@pytest.mark.small
+@pytest.mark.skipif(not disabled(), reason="compiled kernels do not see that there are fewer rounds")
+@pytest.mark.parametrize("of_sums", [False, True])
+@pytest.mark.parametrize(("arm", "seed"), CIRCLING[:2])
+def test_the_excess_over_bounds_is_told_in_lanes(
+    arm: Arm, seed: int, of_sums: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forces that go round in circles up to the last round: what they exceed their bounds by is the step's residual."""
+    monkeypatch.setattr("artsim.sim.stepping.retries._ROUNDS_PER_FORCE", 0)
+    packs, singles = side_by_side(arm, of_sums, [drawn(seed)], 2)
+    assert packs.unsolved[0] == singles.unsolved[0] > 0
+    assert packs.residual[0] == pytest.approx(singles.residual[0], rel=1e-6)
+
+
+def side_by_side(arm: Arm, of_sums: bool, setpoints: list[Array], steps: int = STEPS) -> tuple[Results, Results]:
+    """The results of a pack whose lanes follow the setpoints, and of single runs, which take the same ways."""
+    count, config = len(setpoints), RunConfig(steps=steps, dt=arm.dt, contacts=False, record=ROLLOUT_RECORDED)
     plan = plan_run(load_text(arm.text(of_sums), name="arm.xml"), config)
-    starts = Variations(np.zeros((3, 6)), np.zeros((3, 6)), {}, [controls_of(setpoint) for setpoint in setpoints])
-    found = []
-    for make in (make_roller, SingleRoller):
-        roller = make(plan, starts.controls[0], Results.of(plan, 3))
-        assert roller.run(starts, lambda: False)
-        found.append(roller.results.rows)
+    rest, controls = np.zeros((count, 6)), [controls_of(setpoint) for setpoint in setpoints]
+    rollers = [make(plan, controls[0], Results.of(plan, count)) for make in (PackRoller, SingleRoller)]
+    for roller in rollers:
+        assert roller.run(Variations(rest, rest, {}, controls), lambda: False)
+    packs, singles = (roller.results for roller in rollers)
     for name in ROLLOUT_RECORDED:
-        lanes, singles = (rows[name][:3] for rows in found)
-        np.testing.assert_allclose(lanes, singles, rtol=0, atol=1e-9 * np.abs(singles).max())
+        one = singles.rows[name][:count]
+        np.testing.assert_allclose(packs.rows[name][:count], one, rtol=0, atol=1e-9 * np.abs(one).max())
+    return packs, singles
 
 
 # in some step of these, drives beside friction do not settle; with the friction of joints [N m]

@@ -7,6 +7,7 @@ The truth of the rows themselves is in the tests of their kinds; here the single
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,24 @@ import pytest
 
 import artsim
 from artsim.io.rollouts.rollout import MemoryRollout
-from artsim.io.runs.prepare import prepare
+from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.foundation.jit import disabled
-from artsim.sim.foundation.records import WIDTH
+from artsim.sim.foundation.records import WIDTH, Array
+from artsim.sim.run_data.run_records import HELD_A, HELD_B, HELD_STEPS, TOO_FAST
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import has_ties, reason_against_packs
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, PackRoller, Results, SingleRoller
+from artsim.sim.runs.varied import Variations
+from artsim.sim.stepping.strain import COUNT, MOST
 from tests.conftest import ROOT, corpus
 from tests.constraints.test_axis_couplings import follows, leads
 from tests.constraints.test_turn_limits import pendulum
 from tests.stepping.test_strain import held, parallelograms, table
 
 STEPS = 120
+OVER_GROUND = held().replace("<worldbody>", '<worldbody><geom type="plane" size="2 2 .1" pos="0 0 -.06"/>')
 SAMPLES, FEWER, LANES = (2, 1, (0, 1)) if disabled() else (WIDTH + 1, 3, (0, 4, 8))
 """A full pack and a lane of the next; some of them; those that are compared with their single runs. As Python a pack is
 one lane, and the samples take the same lines one after the other.
@@ -117,6 +124,23 @@ def drawn(robot: artsim.Robot, samples: int, **options: Any) -> tuple[MemoryRoll
     assert isinstance(made, MemoryRollout)
     assert made.outcome.packed
     return made, each
+
+
+def side_by_side(
+    plan: Plan, qpos: Array, qvel: Array, look: Callable[[PackRoller], None] = lambda _: None
+) -> tuple[Results, Results]:
+    """The results of the samples that start at (qpos, qvel), in packs, with a look at these after each call of their
+    kernel, and as single runs."""
+    controls = held_controls(plan)
+    packs, singles = (make(plan, controls, Results.of(plan, len(qpos))) for make in (PackRoller, SingleRoller))
+
+    def go_on() -> bool:
+        look(packs)
+        return False
+
+    assert packs.run(Variations(qpos, qvel), go_on)
+    assert singles.run(Variations(qpos, qvel), lambda: False)
+    return packs.results, singles.results
 
 
 def differ(made: MemoryRollout, robot: artsim.Robot, each: list[Controls], k: int, **options: Any) -> tuple[Any, float]:
@@ -259,16 +283,51 @@ def test_linkages_pass_their_change_points_in_lanes(tmp_path: Path) -> None:
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("text", [held(), table(1e-6)], ids=["contact", "light legs"])
-def test_strained_loops_are_settled_in_lanes(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "remedy"), [(held(), MOST), (table(1e-6), COUNT)], ids=["contact", "light legs"])
+def test_strained_loops_are_settled_in_lanes(
+    text: str, remedy: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every step of every lane, contacts are left out, or rows of loops stiffened."""
     (tmp_path / "strained.xml").write_text(text)
     robot = artsim.load(tmp_path / "strained.xml")
     drives: dict[str, Any] = {"stiffness": {"s*": 1e6}, "damping": {"s*": 2e4}} if "s5" in text else {}
-    options: dict[str, Any] = {"steps": 10, "dt": 0.002, **drives}
-    made, each = drawn(robot, SAMPLES, **options)
-    for k in LANES:
-        apart, _ = differ(made, robot, each, k, **options)
-        assert apart.max() < 1e-9
+    plan = prepare(robot.articulation, RunConfig(steps=10, dt=0.002, record=("qpos",), **drives))
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs._STEPS_PER_CALL", 1)
+    strained = []
+
+    def look(roller: PackRoller) -> None:
+        lanes = np.array(roller._step.straining[remedy]).ravel()
+        strained.append(lanes[: len(roller._lanes.data.alive)] > 0)
+        roller._step.straining[...] = 0.0
+
+    qvel = np.random.default_rng(5).uniform(-0.3, 0.3, (SAMPLES, robot.nv))
+    packed, single = side_by_side(plan, np.tile(plan.qpos, (SAMPLES, 1)), qvel, look)
+    assert len(strained) >= 10 and np.array(strained)[:10].all()
+    size = max(1.0, float(np.abs(single.rows["qpos"]).max()))
+    assert np.abs(packed.rows["qpos"] - single.rows["qpos"])[:SAMPLES].max() < 1e-9 * size
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"record": ("contact_wrench",), "every": 3}, {"sleep_threshold": 0.05, "sleep_time": 0.01}],
+    ids=["", "recorded by the single robot", "falls asleep"],
+)
+def test_what_loops_hold_inside_is_counted_in_lanes(options: dict[str, Any], tmp_path: Path) -> None:
+    """A bar and the block at its tip over the ground, which the weld pulls into each other: the further apart they are
+    at first, the later."""
+    (tmp_path / "held.xml").write_text(OVER_GROUND)
+    robot = artsim.load(tmp_path / "held.xml")
+    plan = prepare(robot.articulation, RunConfig(**({"steps": 9, "dt": 0.004, "record": ()} | options)))
+    qpos, qvel = np.tile(plan.qpos, (3, 1)), np.zeros((3, robot.nv))
+    qpos[:, robot.labels.coords.index("block.x")] = (0.013, 0.007, 0.0)
+    qvel[:, 0] = (0.2, 0.1, 0.2)
+    packed, single = side_by_side(plan, qpos, qvel)
+    np.testing.assert_allclose(packed.held, single.held, rtol=0, atol=1e-9)
+    steps, bodies = packed.held[:3, HELD_STEPS], [robot.links.index(name) for name in ("bar", "block")]
+    assert len(set(steps)) > 1 and steps.min() > 0
+    assert (packed.held[:3, HELD_A : HELD_B + 1] == bodies).all()
+    assert not packed.held[3:].any()
 
 
 @pytest.mark.small
@@ -418,12 +477,37 @@ def test_lanes_that_break_a_bound_stop_as_their_single_runs_do(tmp_path: Path) -
     done = made["n_valid"] == STEPS
     assert 0 < done.sum() < 9
     np.testing.assert_array_equal(made["status"], np.where(done, 1, 3))
+    assert all("does not hold: no forces" in told for told in made.outcome.messages)
     for k in range(9):
         damped = {"link_damping": {"*": (0.5, 0.2)}, "record": ("qvel",)}
         one = artsim.simulate(robot, controls=each[k], v0=made["qvel"][k, 0], **damped, **options)
         assert abs(len(one["time"]) - made["n_valid"][k]) <= 1
         common = min(len(one["time"]), made["n_valid"][k])
         np.testing.assert_allclose(made["qvel"][k][:common], one["qvel"][:common], rtol=0, atol=1e-6)
+
+
+@pytest.mark.small
+def test_lanes_end_where_no_force_holds_a_bound(tmp_path: Path) -> None:
+    """Arms on the way to a place where the hand's two bounds contradict each other, and one that stays away from it."""
+    path = tmp_path / "arm.xml"
+    path.write_text(HANDS)
+    robot = artsim.load(path)
+    bounds = {"hand": (0.6, 1.5)}
+    config = RunConfig(steps=12, link_velocity_limit=bounds, control={"actuator_0": 1.0}, record=ROLLOUT_RECORDED)
+    plan = prepare(robot.articulation, config)
+    qpos = np.array(
+        [[0.05, -0.05, 0.08], [0.05, -0.06, 0.09], [0.06, -0.07, 0.1], [0.08, -0.09, 0.11], [0.0, 0.0, 0.0]]
+    )
+    qvel = np.array([[1.77, -1.88, 1.5], [1.91, -2.02, 1.5], [2.05, -2.15, 1.5], [2.33, -2.43, 1.5], [0.0, 0.0, 0.0]])
+    packed, single = side_by_side(plan, qpos, qvel)
+    assert single.stopped[:5].tolist() == [9, 7, 5, 1, -1]
+    for name in ("stopped", "stopped_dof", "reason"):
+        np.testing.assert_array_equal(getattr(packed, name)[:5], getattr(single, name)[:5])
+    assert (packed.reason[:4] == TOO_FAST).all()
+    for k in range(5):
+        for name in ROLLOUT_RECORDED:
+            lane, one = (results.rows[name][k, : packed.stopped[k]] for results in (packed, single))
+            np.testing.assert_allclose(lane, one, rtol=0, atol=1e-9)
 
 
 TAUT = {"joint_1": 1.5}

@@ -27,6 +27,7 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.varied import VariedArrays
 from tests.contact.robot_contacts import quadruped, quadruped_options
+from tests.stepping.test_strain import held
 
 ROBOTS = Path(__file__).resolve().parents[2] / "robots"
 ARM = ROBOTS / "arm7.urdf"
@@ -816,3 +817,30 @@ def test_samples_whose_rows_are_not_solved_are_told(tmp_path: Path) -> None:
     told = command(*words)
     assert told.exit_code == 0 and "warning: in 3 samples, most in sample" in told.output and "unsolved" in told.output
     assert command(*words, "--strict").exit_code == 3
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("more", [(), ("--coupling", "rows", "--solver", "propagation")], ids=["packs", "single runs"])
+def test_what_loops_hold_inside_is_told(more: tuple[str, ...], tmp_path: Path) -> None:
+    """By the summary, by --json and by artsim.rollout, in the words of a run; --strict refuses it."""
+    (tmp_path / "held.xml").write_text(held())
+    words = (tmp_path / "held.xml", "--samples", 2, "--steps", 5, "--velocity-spread", 0.1, *more)
+    told = command(*words)
+    assert told.exit_code == 0
+    assert "warning: in 2 samples, deepest in sample " in told.output
+    where = ", loop 'weld_0' holds 'bar' and 'block' up to 0.01 m inside each other"
+    assert f"{where}: their contact was left out in 5 steps; " in told.output
+    summary = json.loads(command(*words, "--json", "--quiet").stdout)
+    deepest = summary["most_held_inside"]
+    assert summary["packed"] == (not more) and summary["held_inside"] == 2
+    assert deepest.pop("depth") == pytest.approx(0.01, abs=1e-6)
+    assert deepest.pop("sample") in (0, 1)
+    assert deepest == {"steps": 5, "link_a": "bar", "link_b": "block", "loop": "weld_0"}
+    refused = command(*words, "--strict")
+    assert refused.exit_code == 3 and "stopped (--strict): in 2 samples, deepest in sample " in refused.output
+    if not more:
+        robot = artsim.load(tmp_path / "held.xml")
+        outcome = rolled(robot, samples=2, steps=5, velocity_spread=0.1).outcome
+        assert outcome.held_inside == 2 and outcome.most_held_inside[5] == "weld_0"
+        free = rolled(robot, samples=2, steps=5, contacts=False).outcome
+        assert free.held_inside == 0 and free.most_held_inside is None
