@@ -1,7 +1,7 @@
 """Rollouts and single runs beside MuJoCo of all public robots of $ARTSIM_CORPUS with actuators and contacts.
 
     python -m tests.benchmarks.rollout_census [--only TEXT] [--kinds range near falling] [--sizes 32x100 256x200]
-        [--single 2000] [--rounds 3] [--urdf] [--shard K/N] [--apart] [--json FILE]
+        [--single 2000] [--rounds 3] [--law convex] [--urdf] [--shard K/N] [--apart] [--json FILE]
 
 MJCF robots as their files have them, from keyframe 0 where there is one. `--urdf`: robots with position drives on the
 ground, in MuJoCo by its own reading of the file. Controls, constant over 20 steps: `range`, anywhere in the actuators'
@@ -33,6 +33,7 @@ import artsim
 from artsim.cli.bench import measure
 from artsim.io.runs.prepare import prepared
 from artsim.sim.foundation.errors import ArtsimError
+from artsim.sim.runs.settings import CONTACT_LAWS
 from tests.conftest import corpus, corpus_entries
 
 HELD = 20  # steps for which controls stay
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", default=["32x100", "256x200"])
     parser.add_argument("--single", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--law", choices=CONTACT_LAWS, default=CONTACT_LAWS[0])
     parser.add_argument("--urdf", action="store_true")
     parser.add_argument("--shard", default="1/1")
     parser.add_argument("--apart", action="store_true", help="say which robots the census cannot take, and why")
@@ -106,7 +108,8 @@ def pairs(words: argparse.Namespace) -> Iterator[Pair]:
     entries = [entry for entry in corpus_entries("urdf" if words.urdf else "mjcf") if _fits(entry, words)]
     for entry in entries[part - 1 :: parts]:
         try:
-            yield made(entry)
+            pair = made(entry)
+            yield pair._replace(settings=pair.settings | {"contact_law": words.law})
         except (ArtsimError, ValueError, mujoco.FatalError) as error:
             if words.apart:
                 print(f"{entry['id']:60s} apart: {str(error).splitlines()[0][:100]}", flush=True)
