@@ -101,7 +101,9 @@ def book_forces(
             step.passive[k] += rules.data.force[k]
         step.qacc[k] = (v - state.qvel[k]) / h
     add_constraint_forces(rows, step, 1.0 / h)
-    find_work(robot, run, equipment)
+    whole = run.inputs.convex[0] != RUNGE_KUTTA  # else the stages' works are weighed (stages.py)
+    if whole:
+        find_work(robot, run, equipment)
     if step.counters[EVALUATION] == STIFFENED:  # AGAIN is booked where it is recorded
         step.retries[TAUT] = 1
         book_midpoint(model, state.qvel, data, step)
@@ -111,7 +113,8 @@ def book_forces(
         note_tendon_forces(rows, equipment, 1.0 / h, False)
     if contact is not None:
         note_contact_forces(rows, step, contact, 1.0 / h)
-        add_pull_work(robot, run, contact)
+        if whole:
+            add_pull_work(robot, run, contact)
 
 
 @njit

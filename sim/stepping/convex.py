@@ -54,4 +54,6 @@ def damp_velocities(
     zero = zero_like(chosen)
     for a in range(step.next.shape[0]):
         step.next[a] = where_greater(chosen, zero, step.next[a] - data.reduced[a], step.next[a])
+    for k in range(step.diagonal.shape[0]):
+        step.diagonal[k] = zero  # rows were solved with M alone
     set_end_velocities(model, data, run)

@@ -12,9 +12,10 @@ from artsim.sim.equipment.arrays import EitherEquipment
 from artsim.sim.foundation.jit import njit
 from artsim.sim.geometry.contacts import EitherContacts
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.run_records import CROWDED, STOP_REASON, Rows, RunBundle
+from artsim.sim.run_data.run_records import CROWDED, STOP_REASON, UNSOLVED_STEPS, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.own_steps import go_ahead, keep_start
+from artsim.sim.stepping.booking import book_forces
+from artsim.sim.stepping.own_steps import go_ahead, keep_start, weigh_evaluation
 from artsim.sim.stepping.rk4 import AHEAD, TOTAL, WEIGHT, add_slopes, begin_slopes, go_to_stage
 from artsim.sim.stepping.solution import solve_step
 
@@ -35,7 +36,14 @@ def take_stages(
     keep_start(robot, run, equipment)
     _set_accelerations(robot, run)
     begin_slopes(robot, run)
-    _sum_rates(run, equipment, 0)
+    unsolved = step.yielded[UNSOLVED_STEPS]
+    if run.lanes is None:
+        for source in range(step.work.shape[0]):
+            step.work[source] = 0.0
+        if equipment is not None:
+            for n in range(state.activation.shape[0]):
+                equipment.data.sum_activation[n] = 0.0
+    weigh_evaluation(run, equipment, state.qvel, WEIGHT[0], TOTAL)
     for s in range(1, 4):
         go_to_stage(robot, run, AHEAD[s])
         for n in range(step.stage_qpos.shape[0]):
@@ -47,9 +55,11 @@ def take_stages(
         solve_step(robot, run, rows, equipment, contact, rules, solver)
         if step.counters[STOP_REASON] == CROWDED:
             break
+        if run.lanes is None:
+            book_forces(robot, run, rows, equipment, contact, rules)
         _set_accelerations(robot, run)
         add_slopes(robot, run, WEIGHT[s])
-        _sum_rates(run, equipment, s)
+        weigh_evaluation(run, equipment, step.stage_qvel, WEIGHT[s], TOTAL)
     for n in range(step.start_qpos.shape[0]):
         state.qpos[n] = step.start_qpos[n]
     for k in range(step.velocity.shape[0]):
@@ -59,6 +69,8 @@ def take_stages(
         step.tangent[k] = step.sum_velocity[k] / TOTAL
     for a in range(step.next.shape[0]):
         step.next[a] = step.velocity[robot.model.independent_dof[a]]
+    if run.lanes is None:
+        step.yielded[UNSOLVED_STEPS] = min(step.yielded[UNSOLVED_STEPS], unsolved + 1.0)
     if run.lanes is None and equipment is not None:
         go_ahead(robot, run, equipment, 0.0)
         for n in range(state.activation.shape[0]):
@@ -70,12 +82,3 @@ def _set_accelerations(robot: RobotBundle, run: RunBundle) -> None:
     """Set step.qacc (nv,) from the velocities found."""
     for k in range(run.step.qacc.shape[0]):
         run.step.qacc[k] = (run.step.velocity[k] - robot.state.qvel[k]) / run.inputs.time_step[0]
-
-
-@njit
-def _sum_rates(run: RunBundle, equipment: EitherEquipment, s: int) -> None:
-    """Add the rates of a single robot's activations in stage s to their sums."""
-    if run.lanes is None and equipment is not None:
-        for n in range(equipment.data.sum_activation.shape[0]):
-            kept = 0.0 if s == 0 else equipment.data.sum_activation[n]
-            equipment.data.sum_activation[n] = kept + WEIGHT[s] * equipment.data.activation_rate[n]

@@ -34,6 +34,7 @@ from artsim.sim.run_data.run_records import (
     LOOP,
     MEDIUM,
     PASSIVE,
+    RUNGE_KUTTA,
     STEP_NUMBER,
     STRUCK,
     TENDON,
@@ -139,7 +140,8 @@ def _let_close(rows: Rows, step: Step, h: float) -> None:
 def note_lag(run: RunBundle, rows: Rows) -> None:
     """Note the share of a step by which the velocities found are behind the positions: ½, less with sub-steps, and none
     with an integrator of its own steps."""
-    run.step.account[LAG] = 0.0 if connected(run.step.integrator) else run.inputs.scheme[BETA] - 0.5
+    own = connected(run.step.integrator) or run.inputs.convex[0] == RUNGE_KUTTA
+    run.step.account[LAG] = 0.0 if own else run.inputs.scheme[BETA] - 0.5
     if MEAN_VELOCITY[run.inputs.solver[0]] and rows.number[ALL_ROWS] > 0:
         run.step.account[LAG] /= run.inputs.iterations[0]
 
