@@ -55,7 +55,7 @@ def look_ahead(z: float, y: Real) -> tuple[Real, Real]:
 
 @inlined
 def is_convex(inputs: Inputs) -> bool:
-    """True in runs under the convex contact law (stepping/convex.py)."""
+    """True in runs under the convex contact law (stepping/convex_step.py)."""
     return inputs.convex[0] != NOT_CONVEX
 
 

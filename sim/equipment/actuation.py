@@ -230,7 +230,7 @@ def implicit_system(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: E
             stiff += equipment.data.stiffness[k]
             force += actuator_force(equipment, k, q, v) + equipment.data.passive[k] + equipment.data.tendon[k]
         step.diagonal[k] = h * d + h * h * (1.0 - 0.75 * step.share[k]) * stiff
-        if run.inputs.convex[0] != NOT_CONVEX:  # which adds dampers afterwards (stepping/convex.py)
+        if run.inputs.convex[0] != NOT_CONVEX:  # which adds dampers afterwards (stepping/convex_step.py)
             step.diagonal[k] = zero_like(v)
         step.force[k] = force
 

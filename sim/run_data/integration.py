@@ -31,7 +31,7 @@ class Integrator(NamedTuple):
     compliances: bool = True  # rows of a compliance or erp of their own, weights of the implicit scheme
     maximal: bool = True  # maximal coordinates
     sweeping: bool = True  # sweeping solvers
-    convex: int = NOT_CONVEX  # steps of the convex contact law, which others lack (stepping/convex.py)
+    convex: int = NOT_CONVEX  # steps of the convex contact law, which others lack (stepping/convex_step.py)
     rows_in_packs: bool = True  # packs of robots with rows, or with forces that are found lane by lane
 
 
@@ -53,7 +53,7 @@ RK4 = Integrator(
 )
 
 EULER = SEMI_IMPLICIT_EULER._replace(
-    name="euler", asked_for="Euler", convex=run_records.EULER, maximal=False, sweeping=False, solver="newton"
+    name="euler", asked_for="Euler", convex=run_records.EULER, maximal=False, sweeping=False
 )
 IMPLICITFAST = EULER._replace(name="implicitfast", asked_for="implicitfast", convex=run_records.IMPLICITFAST)
 RUNGE_KUTTA = EULER._replace(name="runge-kutta", asked_for="RK4", convex=run_records.RUNGE_KUTTA)

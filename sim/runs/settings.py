@@ -529,7 +529,8 @@ class RunSettings(TypedDict, total=False):
     ground_height: float
     ground_friction: float
     restitution: float
-    cone: Literal["elliptic", "pyramidal"]
+    contact_law: Literal["coulomb", "convex"]
+    cone: Literal["auto", "elliptic", "pyramidal"]
     continuous: bool
     decompose: bool
     max_contacts: int
@@ -539,7 +540,7 @@ class RunSettings(TypedDict, total=False):
     error_step: Literal["step", "sub-step"]
     relaxation: float
     mass_splitting: bool
-    integrator: Literal["auto", "midpoint", "semi-implicit-euler", "rk4"]
+    integrator: Literal["auto", "midpoint", "semi-implicit-euler", "rk4", "euler", "implicitfast", "runge-kutta"]
     coordinates: Literal["reduced", "maximal"]
     scheme: Literal["auto", "baumgarte", "implicit"]
     scheme_alpha: float | None

@@ -35,7 +35,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.controller import applied_forces
-from artsim.sim.stepping.convex import damp_velocities
+from artsim.sim.stepping.convex_step import damp_velocities
 from artsim.sim.stepping.pack_stages import find_forces_in_lanes
 from artsim.sim.stepping.retries import (
     FROM_BIAS,

@@ -10,6 +10,7 @@ from artsim.sim.constraints import kinds
 from artsim.sim.run_data import run_records as run
 from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS, ONE_SIDED_OPTIONS, SEMI_IMPLICIT_EULER, asked_for
 from artsim.sim.run_data.registry import SOLVERS, SWEEPING
+from artsim.sim.run_data.run_records import NOT_CONVEX
 from artsim.sim.runs.configuration import RunConfig
 from tests.conftest import ROOT
 
@@ -52,7 +53,7 @@ def test_every_solver_is_declared_once_and_has_a_kernel() -> None:
 def test_every_integrator_has_a_kernel_or_the_semi_implicit_step(name: str) -> None:
     integrator = INTEGRATORS[name]
     if integrator.asked_for:
-        assert asked_for(integrator.asked_for) is integrator
+        assert asked_for(integrator.asked_for, convex=integrator.convex != NOT_CONVEX) is integrator
     if not integrator.kernel:
         assert not integrator.module
         return
