@@ -31,7 +31,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "option": dict.fromkeys(
         "tolerance ls_tolerance noslip_tolerance ccd_tolerance sleep_tolerance iterations ls_iterations "
-        "noslip_iterations ccd_iterations sdf_iterations sdf_initpoints cone jacobian solver".split(),
+        "noslip_iterations ccd_iterations sdf_iterations sdf_initpoints jacobian solver".split(),
         SOLVER,
     ),
     "flag": {
