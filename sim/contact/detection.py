@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 
 from artsim.collision.narrow_phase import collide
-from artsim.sim.articulation.kinematics import like, origin_of, point_of, velocities
+from artsim.sim.articulation.kinematics import like, linear_velocities, origin_of, point_of, velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import (
     ALLOWED,
@@ -38,7 +38,7 @@ from artsim.sim.contact.rolling import lag, note_curvature, tilt
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, lane_get, real, where_greater, zero_like
 from artsim.sim.foundation.mat3 import set_rotation, turn, turn_matrix
-from artsim.sim.foundation.records import Lanes2, Real, Reals1, Reals2, Vec3
+from artsim.sim.foundation.records import Lanes1, Lanes2, Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import (
@@ -298,14 +298,25 @@ def velocity_of(model: Model, data: Workspace, contact: AnyContacts, n: int) -> 
 
 
 @njit
-def find_drifts(data: Workspace, inputs: Inputs, contact: AnyContacts) -> None:
-    """contact.data.drift and contact.data.swerve of every contact, in both widths. Needs velocities, and accelerations
-    as in `_set_drift`.
+def find_drifts(model: Model, v: Lanes1, data: Workspace, inputs: Inputs, contact: AnyContacts) -> None:
+    """contact.data.drift and contact.data.swerve of every contact at velocities v (nv,), in both widths. Needs the
+    bodies' angular velocities and accelerations as in `_set_drift`; leaves angular velocities as they are.
     """
+    if _has_turning_normals(contact):
+        linear_velocities(model, v, data)
     for n in range(contact.data.number[CONTACTS]):
         one = straight_share(data, inputs, contact, contact.data.shape[n, 0])
         two = straight_share(data, inputs, contact, contact.data.shape[n, 1])
         _set_drift(data, inputs.time_step[0], contact, n, one, two)
+
+
+@inlined
+def _has_turning_normals(contact: AnyContacts) -> bool:
+    """True if the normal of a contact turns at a known rate."""
+    for n in range(contact.data.number[CONTACTS]):
+        if any_positive(contact.data.carriers[n]):
+            return True
+    return False
 
 
 @inlined

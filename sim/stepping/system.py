@@ -69,7 +69,7 @@ def set_bias(
     if not forms_mass_matrix(solver):  # such solvers write over the articulated inertias
         step.counters[WEIGHED] &= M_IS_SET
     if contact is not None:
-        find_drifts(data, inputs, contact)
+        find_drifts(model, step.middle, data, inputs, contact)
     if rules is not None:
         _damp_links(robot, run, rules)
 
