@@ -68,6 +68,7 @@ from artsim.sim.geometry.contacts import (
     AnyContacts,
     AnySweep,
     ContactBundle,
+    EitherContacts,
     NarrowBundle,
 )
 from artsim.sim.run_data.clock import mark
@@ -251,7 +252,7 @@ def widen(contact: AnyContacts, n: int, way: Real) -> Real:
 
 
 @inlined
-def straight_share(data: Workspace, inputs: Inputs, contact: AnyContacts, n: int) -> Real:
+def straight_share(data: Workspace, inputs: Inputs, contact: EitherContacts, n: int) -> Real:
     """The share of the step in which shape n counts as moving straight, in both widths; 1 without the continuous
     check."""
     share = real(1.0, contact.data.margin[n])
