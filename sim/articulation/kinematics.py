@@ -215,6 +215,18 @@ def velocities(model: Model, v: Lanes1, data: Workspace) -> None:
 
 
 @njit
+def linear_velocities(model: Model, v: Lanes1, data: Workspace) -> None:
+    """Velocity of every body's origin at v (nv,), at which the angular velocities are known."""
+    for i in range(1, model.body_parent.shape[0]):
+        u, w = pair_of(data.velocity, data.angular_velocity, model.body_parent[i])
+        u = plus(cross(w, row_of(data.offset, i)), u)
+        for k in range(model.body_dof[i], model.body_dof[i + 1]):
+            if model.dof_linear[k]:
+                u = plus_times(u, v[k], axis_of(data, k))
+        set_row(data.velocity, i, u)
+
+
+@njit
 def accelerations(model: Model, v: Lanes1, a: Lanes1, data: Workspace) -> None:
     """Acceleration (of the origin, less gravity) and angular acceleration of every body at v and a (nv,).
 

@@ -84,9 +84,12 @@ def empty_contact(contact: PackContactBundle, n: int, chosen: Pack) -> None:
     data.restitution[n] = _left(data.restitution[n], chosen)
     data.regularised[n] = _left(data.regularised[n], chosen)
     data.hardness[n] = _left(data.hardness[n], chosen)
-    data.tilt[n] = _left(data.tilt[n], chosen)
+    data.span[n] = _left(data.span[n], chosen)
+    data.carriers[n] = _left(data.carriers[n], chosen)
+    data.drift[n] = _left(data.drift[n], chosen)
+    for j in range(2):
+        data.swerve[n, j] = _left(data.swerve[n, j], chosen)
     for j in range(3):
-        data.lag[n, j] = _left(data.lag[n, j], chosen)
         data.belt[n, j] = _left(data.belt[n, j], chosen)
         for end in range(2):
             data.arm[n, end, j] = _left(data.arm[n, end, j], chosen)
@@ -125,14 +128,17 @@ def _move_contact(contact: PackContactBundle, n: int, to: int) -> None:
     data.restitution[to] = data.restitution[n]
     data.regularised[to] = data.regularised[n]
     data.hardness[to] = data.hardness[n]
-    data.tilt[to] = data.tilt[n]
+    data.span[to] = data.span[n]
+    data.carriers[to] = data.carriers[n]
     for j in range(2):
         data.shape[to, j] = data.shape[n, j]
         data.reference[to, j] = data.reference[n, j]
         data.friction_reference[to, j] = data.friction_reference[n, j]
         data.bend[to, j] = data.bend[n, j]
+    for j in range(4):
+        data.carried[to, j] = data.carried[n, j]
     for j in range(3):
-        data.lag[to, j] = data.lag[n, j]
+        data.roll[to, j] = data.roll[n, j]
         data.belt[to, j] = data.belt[n, j]
         for end in range(2):
             data.arm[to, end, j] = data.arm[n, end, j]

@@ -18,7 +18,7 @@ import math
 
 from artsim.collision.narrow_phase import collide
 from artsim.collision.shapes import CAPSULE, PLANE
-from artsim.sim.articulation.kinematics import like, origin_of, point_of, velocities
+from artsim.sim.articulation.kinematics import like, linear_velocities, origin_of, point_of, velocities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import (
     ALLOWED,
@@ -36,11 +36,11 @@ from artsim.sim.constraints.impedance import is_convex
 from artsim.sim.constraints.row import if_agreed
 from artsim.sim.contact.contact_law import centre_of_curvature
 from artsim.sim.contact.contact_rows import impulse_along
-from artsim.sim.contact.rolling import has_still_normal, lag, rolls, tilt
+from artsim.sim.contact.rolling import lag, note_curvature, tilt
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, lane_get, real, where_greater, zero_like
 from artsim.sim.foundation.mat3 import set_rotation, turn, turn_matrix
-from artsim.sim.foundation.records import Lanes2, Real, Reals1, Reals2, Vec3
+from artsim.sim.foundation.records import Lanes1, Lanes2, Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest, least
 from artsim.sim.foundation.vec3 import (
@@ -70,6 +70,7 @@ from artsim.sim.geometry.contacts import (
     AnyContacts,
     AnySweep,
     ContactBundle,
+    EitherContacts,
     NarrowBundle,
 )
 from artsim.sim.run_data.clock import mark
@@ -101,7 +102,7 @@ def find_contacts(robot: RobotBundle, inputs: Inputs, contact: ContactBundle) ->
     place_shapes(robot, inputs, contact)
     if contact.data.advancement[0] != 0:
         for n in range(contact.model.body.shape[0]):
-            contact.data.margin[n] *= _straight(robot.data, inputs, contact, n)
+            contact.data.margin[n] *= straight_share(robot.data, inputs, contact, n)
     return detected(robot, contact)
 
 
@@ -167,8 +168,8 @@ def detected(robot: RobotBundle, contact: ContactBundle) -> bool:
 
 @njit
 def recognise(model: Model, data: Workspace, memory: Reals2, contact: ContactBundle, lane: int) -> None:
-    """Locate the contacts of a lane on their bodies, and recall their impulses and counts of the last step from
-    `memory`."""
+    """Locate the contacts of a lane on their bodies, recall their impulses and counts of the last step from `memory`,
+    and note how the surfaces curve there."""
     for n in range(contact.data.number[CONTACTS]):
         for end in range(2):
             body = contact.model.body[contact.data.shape[n, end]]
@@ -178,6 +179,8 @@ def recognise(model: Model, data: Workspace, memory: Reals2, contact: ContactBun
                 origin = plus(_lane_triple(data.offset, root, lane), _lane_triple(data.arm, body, lane))
             put(contact.data.arm[n, end], minus(contact.data.point[n], origin))
     _recall(memory, contact)
+    for n in range(contact.data.number[CONTACTS]):
+        note_curvature(contact, n)
 
 
 @inlined
@@ -239,7 +242,7 @@ def outrun(model: Model, data: Workspace, run: RunBundle, contact: ContactBundle
     beyond = 0.0
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
-            way = h * speed_bound(model, data, contact, n) * _straight(data, inputs, contact, n)
+            way = h * speed_bound(model, data, contact, n) * straight_share(data, inputs, contact, n)
             beyond = largest(beyond, widen(contact, n, way))
     return beyond > 0.0
 
@@ -254,16 +257,20 @@ def widen(contact: AnyContacts, n: int, way: Real) -> Real:
 
 
 @inlined
-def _straight(data: Workspace, inputs: Inputs, contact: ContactBundle, n: int) -> float:
-    """The share of the step in which shape n counts as moving straight; 1 without the continuous check."""
-    share = 1.0
-    if contact.data.advancement[0] != 0:
-        share = straight_share(data, inputs, contact.data, contact, n)
+def straight_share(data: Workspace, inputs: Inputs, contact: EitherContacts, n: int) -> Real:
+    """The share of the step in which shape n counts as moving straight, in both widths; 1 without the continuous
+    check."""
+    share = real(1.0, contact.data.margin[n])
+    if contact.lanes is None:
+        if contact.data.advancement[0] != 0:
+            share = _share_under_check(data, inputs, contact.data, contact, n)
+    elif contact.sweep is not None:
+        share = _share_under_check(data, inputs, contact.sweep, contact, n)
     return share
 
 
 @inlined
-def straight_share(data: Workspace, inputs: Inputs, sweep: AnySweep, contact: AnyContacts, n: int) -> Real:
+def _share_under_check(data: Workspace, inputs: Inputs, sweep: AnySweep, contact: AnyContacts, n: int) -> Real:
     """The share of the step in which shape n counts as moving straight, under the continuous check, which has
     sweep.straight; in both widths."""
     angle = inputs.time_step[0] * length(data.angular_velocity[contact.model.body[n]])
@@ -297,102 +304,86 @@ def velocity_of(model: Model, data: Workspace, contact: AnyContacts, n: int) -> 
 
 
 @njit
-def find_drifts(model: Model, data: Workspace, inputs: Inputs, contact: ContactBundle) -> None:
-    """contact.data.drift and contact.data.swerve of every contact. Needs velocities, and accelerations as in
-    `set_drift`.
+def find_drifts(model: Model, v: Lanes1, data: Workspace, inputs: Inputs, contact: AnyContacts) -> None:
+    """contact.data.drift and contact.data.swerve of every contact at velocities v (nv,), in both widths. Needs the
+    bodies' angular velocities and accelerations as in `_set_drift`; leaves angular velocities as they are.
     """
+    if _has_turning_normals(contact):
+        linear_velocities(model, v, data)
     for n in range(contact.data.number[CONTACTS]):
-        if is_steady(contact, n):
-            contact.data.tilt[n] = 0.0
-            put(contact.data.lag[n], (0.0, 0.0, 0.0))
-        else:
-            note_turning(data, inputs, contact, n, 0)
-        one = _straight(data, inputs, contact, contact.data.shape[n, 0])
-        two = _straight(data, inputs, contact, contact.data.shape[n, 1])
-        set_drift(data, contact, n, one, two)
+        one = straight_share(data, inputs, contact, contact.data.shape[n, 0])
+        two = straight_share(data, inputs, contact, contact.data.shape[n, 1])
+        _set_drift(data, inputs.time_step[0], contact, n, one, two)
 
 
 @inlined
-def is_steady(contact: ContactBundle, n: int) -> bool:
-    """True if neither the rotation of contact n's normal nor its motion over the two surfaces adds to its gap's drift:
-    the contact is soft, or lies on a face that never moves and does not roll.
-    """
-    stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
-    rolling = stays and rolls(contact, contact.data.shape[n, 0], contact.data.shape[n, 1])
-    return contact.data.soft[n] == 1 or (not rolling and has_still_normal(contact, n))
-
-
-@njit
-def note_turning(data: Workspace, inputs: Inputs, contact: ContactBundle, n: int, lane: int) -> None:
-    """Set contact.data.tilt and contact.data.lag of contact n, which is not steady, in a lane: the effects of the
-    rotation of its normal and, where the contact persists, of its motion over the two surfaces. Needs velocities.
-    """
-    one = contact.data.shape[n, 0]
-    two = contact.data.shape[n, 1]
-    h = inputs.time_step[0]
-    first = _lane_triple(data.angular_velocity, contact.model.body[one], lane)
-    second = _lane_triple(data.angular_velocity, contact.model.body[two], lane)
-    contact.data.tilt[n] = 0.0
-    if not has_still_normal(contact, n):
-        apart = _parting_of_centres(data, contact, n, lane)
-        contact.data.tilt[n] = tilt(contact, n, first, second, apart, h)
-    lagging = (0.0, 0.0, 0.0)
-    stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
-    if stays and rolls(contact, one, two):
-        lagging = lag(contact, n, minus(second, first), h)
-    put(contact.data.lag[n], lagging)
+def _has_turning_normals(contact: AnyContacts) -> bool:
+    """True if the normal of a contact turns at a known rate."""
+    for n in range(contact.data.number[CONTACTS]):
+        if any_positive(contact.data.carriers[n]):
+            return True
+    return False
 
 
 @inlined
-def _parting_of_centres(data: Workspace, contact: ContactBundle, n: int, lane: int) -> Vec3:
-    """Velocity of the second surface's centre of curvature at contact n relative to the first's, in a lane [m/s]."""
-    N = triple(contact.data.frame[n, ALONG_NORMAL])
-    apart = (0.0, 0.0, 0.0)
+def _parting_of_centres(data: Workspace, contact: AnyContacts, n: int) -> Vec3:
+    """Velocity of the second surface's centre of curvature at contact n relative to the first's [m/s]."""
+    zero = zero_like(contact.data.gap[n])
+    apart = (zero, zero, zero)
     for end in range(2):
-        shape = contact.data.shape[n, end]
-        body = contact.model.body[shape]
+        body = contact.model.body[contact.data.shape[n, end]]
         if body > 0:
             sign = 1.0 if end == 1 else -1.0
-            arm = triple(contact.data.arm[n, end])
-            y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
-            turning = cross(_lane_triple(data.angular_velocity, body, lane), y)
-            apart = plus_times(apart, sign, plus(_lane_triple(data.velocity, body, lane), turning))
+            turning = cross(row_of(data.angular_velocity, body), _centre_of_curvature(contact, n, end, sign))
+            apart = plus_times(apart, sign, plus(row_of(data.velocity, body), turning))
     return apart
 
 
+@inlined
+def _centre_of_curvature(contact: AnyContacts, n: int, end: int, sign: float) -> Vec3:
+    """The centre of curvature of the surface of one end of contact n, from the origin of its body; see
+    `centre_of_curvature`."""
+    N = triple(contact.data.frame[n, ALONG_NORMAL])
+    rounding = contact.model.rounding[contact.data.shape[n, end]]
+    return centre_of_curvature(triple(contact.data.arm[n, end]), N, sign, contact.data.distance[n], rounding)
+
+
 @njit
-def set_drift(data: Workspace, contact: AnyContacts, n: int, one: float, two: float) -> None:
+def _set_drift(data: Workspace, h: float, contact: AnyContacts, n: int, one: Real, two: Real) -> None:
     """Set contact.data.drift of contact n: the acceleration along the normal of one surface's centre of curvature
     against the other's, with the terms of the turning normal and of the contact's motion over the surfaces; and
     contact.data.swerve: the change of the slip along the tangents where the contact rolls. In both widths.
 
     A sphere's gap changes with its centre, for any rotation. For a shape that turns farther than it moves straight, a
     second derivative says little: one and two are the shares of the step in which the two shapes move straight. Needs
-    angular velocities, and the accelerations at zero independent acceleration, as the bias leaves them: less gravity,
-    the world's too.
+    velocities, and the accelerations at zero independent acceleration, as the bias leaves them: less gravity, the
+    world's too.
     """
     N = triple(contact.data.frame[n, ALONG_NORMAL])
     drift = zero_like(contact.data.drift[n])
     for end in range(2):
-        shape = contact.data.shape[n, end]
-        body = contact.model.body[shape]
+        body = contact.model.body[contact.data.shape[n, end]]
         if body > 0:
             sign = 1.0 if end == 1 else -1.0
             share = two if end == 1 else one
-            arm = triple(contact.data.arm[n, end])
-            y = centre_of_curvature(arm, N, sign, contact.data.distance[n], contact.model.rounding[shape])
+            y = _centre_of_curvature(contact, n, end, sign)
             drift += sign * acceleration_along(data, body, N, y) * (share * share)
-    share = least(one, two)
-    drift += share * share * contact.data.tilt[n]
-    lagging = triple(contact.data.lag[n])
-    square = dot(lagging, lagging)
     contact.data.swerve[n, 0] = zero_like(drift)
     contact.data.swerve[n, 1] = zero_like(drift)
-    if any_positive(square):
-        drift += dot(N, lagging)
-        for k in range(2):
-            swerve = _swerve(data, contact, n, 1 + k, N, lagging)
-            contact.data.swerve[n, k] = where_greater(square, zero_like(square), swerve, contact.data.swerve[n, k])
+    turns, rolls = any_positive(contact.data.carriers[n]), any_positive(contact.data.span[n])
+    if turns or rolls:
+        first = row_of(data.angular_velocity, contact.model.body[contact.data.shape[n, 0]])
+        second = row_of(data.angular_velocity, contact.model.body[contact.data.shape[n, 1]])
+        if turns:
+            share = least(one, two)
+            drift += share * share * tilt(contact, n, first, second, _parting_of_centres(data, contact, n), h)
+        if rolls:
+            lagging = lag(contact, n, minus(second, first), h)
+            square = dot(lagging, lagging)
+            drift += dot(N, lagging)
+            for k in range(2):
+                swerve = _swerve(data, contact, n, 1 + k, N, lagging)
+                contact.data.swerve[n, k] = where_greater(square, zero_like(square), swerve, zero_like(square))
     contact.data.drift[n] = drift
 
 

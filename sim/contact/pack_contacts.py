@@ -125,7 +125,7 @@ PackContactWork = with_lanes(
         *("common", "position", "rotation", "margin", "low", "high", "turning", "regularised"),
         *("distance", "gap", "frame", "friction", "grip", "most_grip", "hardness", "restitution", "adhesion"),
         *("pull", "belt"),
-        *("arm", "tilt", "lag", "drift", "overtaken", "bend", "swerve", "scale", "start"),
+        *("arm", "roll", "span", "carried", "carriers", "drift", "overtaken", "bend", "swerve", "scale", "start"),
         *("inside", "phase", "tries", "held", "stays", "apart"),
         *("aimed", "ahead", "ahead_point", "curve", "change", "unaimed", "foreseen", "aiming"),
     ),

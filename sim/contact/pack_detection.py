@@ -18,10 +18,8 @@ from artsim.sim.contact.detection import (
     above_plane,
     are_as_before,
     bound,
-    is_steady,
     name_contacts,
     note_found,
-    note_turning,
     place_shapes,
     place_static,
     reach_of,
@@ -79,8 +77,7 @@ def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle
     place_shapes(robot, inputs, contact)
     if contact.sweep is not None:
         for n in range(contact.model.body.shape[0]):
-            share = straight_share(data, inputs, contact.sweep, contact, n)
-            contact.data.margin[n] = contact.data.margin[n] * share
+            contact.data.margin[n] = contact.data.margin[n] * straight_share(data, inputs, contact, n)
     one = like(1.0, data)
     clear = _are_clear(contact, one - contact.lanes.touching[0])
     forget_contacts(data, contact, one)
@@ -94,7 +91,7 @@ def find_in_lanes(robot: RobotBundle, inputs: Inputs, contact: PackContactBundle
                 contact.detected.data.number[CONTACTS] = 0
             else:
                 _detect(contact, lane)
-            _take_contacts(robot.model, data, inputs, contact, lane)
+            _take_contacts(robot.model, data, contact, lane)
             if lacks_room(contact):
                 return False
     drop_contacts(contact)
@@ -183,7 +180,7 @@ def _copy_places(contact: PackContactBundle, lane: int) -> None:
 
 
 @njit
-def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int) -> None:
+def _take_contacts(model: Model, data: Workspace, contact: PackContactBundle, lane: int) -> None:
     """Enter the contacts that detection found in a lane: in its memory and in the list. Nothing where they exceed the
     lane's room; not all where they exceed the list's.
     """
@@ -213,7 +210,7 @@ def _take_contacts(model: Model, data: Workspace, inputs: Inputs, contact: PackC
             if lacks_room(contact):
                 return
             lanes.place[lane, n] = at
-            _take_contact(data, inputs, contact, lane, n, at)
+            _take_contact(contact, lane, n, at)
 
 
 @inlined
@@ -262,16 +259,19 @@ def _adheres(contact: PackContactBundle, n: int) -> bool:
 
 
 @njit
-def _take_contact(data: Workspace, inputs: Inputs, contact: PackContactBundle, lane: int, n: int, at: int) -> None:
+def _take_contact(contact: PackContactBundle, lane: int, n: int, at: int) -> None:
     """Enter contact n of a lane as contact `at` of the list."""
     found = contact.detected.data
     for end in range(2):
         lane_set(contact.data.bend, 2 * at + end, lane, trusted_turn(contact.detected, n, end))
-    if not is_steady(contact.detected, n):
-        note_turning(data, inputs, contact.detected, n, lane)
-        lane_set(contact.data.tilt, at, lane, found.tilt[n])
+    if found.span[n] > 0.0:
+        lane_set(contact.data.span, at, lane, found.span[n])
         for j in range(3):
-            lane_set(contact.data.lag, 3 * at + j, lane, found.lag[n, j])
+            lane_set(contact.data.roll, 3 * at + j, lane, found.roll[n, j])
+    if found.carriers[n] > 0.0:
+        lane_set(contact.data.carriers, at, lane, found.carriers[n])
+        for j in range(4):
+            lane_set(contact.data.carried, 4 * at + j, lane, found.carried[n, j])
     lane_set(contact.lanes.present, at, lane, 1.0)
     lane_set(contact.data.gap, at, lane, found.gap[n])
     lane_set(contact.data.distance, at, lane, found.distance[n])
@@ -338,8 +338,7 @@ def search_again(robot: RobotBundle, run: RunBundle, contact: PackContactBundle,
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             way = run.inputs.time_step[0] * speed_bound(model, data, contact, n)
-            if contact.sweep is not None:
-                way = way * straight_share(data, run.inputs, contact.sweep, contact, n)
+            way = way * straight_share(data, run.inputs, contact, n)
             lanes.outrun[0] = largest(lanes.outrun[0], widen(contact, n, way))
     lanes.outrun[0] = lanes.outrun[0] * chosen
     if highest(lanes.outrun[0]) <= 0.0:  # data keeps the velocities at the step's end
@@ -355,6 +354,6 @@ def search_again(robot: RobotBundle, run: RunBundle, contact: PackContactBundle,
             lanes.chosen[0] = zero
             lane_set(lanes.chosen, 0, lane, 1.0)
             forget_contacts(data, contact, lanes.chosen[0])
-            _take_contacts(model, data, run.inputs, contact, lane)
+            _take_contacts(model, data, contact, lane)
     velocities(model, run.step.velocity, data)
     return lanes.other[0]

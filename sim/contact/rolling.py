@@ -11,6 +11,9 @@ The normal N of a face turns with it, that of two edges with both. With c the ve
 of curvature (or points, where they are sharp), the gap is N·c less their radii, and its second derivative is N·c̈ + 2
 Ṅ·ċ + N̈·c, the last term being -|c| |Ṅ|². A body sliding over a turning face would sink into it without the last two
 (`tilt`).
+
+The shapes' part of both terms is constant in a step: `note_curvature` computes it when a contact is detected, in the
+plane of the contact's tangents. The part of the velocities (`lag`, `tilt`) is code of both widths.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from math import sqrt
 
 from artsim.collision.frames import along_axes, axis
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.mat3 import turn
-from artsim.sim.foundation.records import ConstReals1, Reals1, Vec3, Vector
-from artsim.sim.foundation.vec3 import cross, dot, minus, plus, plus_times, times, triple
-from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP, ContactBundle
+from artsim.sim.foundation.lanes import where_greater, zero_like
+from artsim.sim.foundation.records import ConstReals1, Real, Reals1, Vec3, Vector
+from artsim.sim.foundation.scalars import largest
+from artsim.sim.foundation.vec3 import combined, cross, dot, minus, plus, plus_times, put, row_of, times, triple
+from artsim.sim.geometry.contacts import ALONG_NORMAL, OVAL, RIM, SHARP, AnyContacts, ContactBundle
 
 _ON_RIM = 1e-3  # of the radius: nearer to the axis is the flat end
 _LOWEST = 1.0 - 1e-6  # cosine of the directions from the axis to a point and of the normal: of a rim's foremost point
@@ -34,6 +38,7 @@ ANY_TURN = 1e150  # [rad] no rotation is too far
 _BENDS = 5e-2  # [rad] rotation in a step up to which a drift of second order suffices: a sixth of its cube is left
 STRUCK_TURN = 1.5e-2  # [rad] rotation up to which a drift that lacks terms suffices: half of its square is left
 _FARTHEST = 0.5  # [rad] rotation per step above which a second derivative carries no information
+_ONE, _TWO_FACES = 1.0, 2.0  # in contact.data.carriers
 
 
 @njit
@@ -88,32 +93,71 @@ def _smallest(contact: ContactBundle, a: int) -> float:
 
 
 @njit
-def lag(contact: ContactBundle, n: int, turning: Vec3, h: float) -> Vec3:
-    """ω × s of contact n [m/s²], world axes, for the relative angular velocity of its second body to its first."""
-    N = triple(contact.data.frame[n, ALONG_NORMAL])
-    c = cross(turning, N)
-    way = (0.0, 0.0, 0.0)
-    for end in range(2):
-        b = contact.data.shape[n, end]
-        if contact.model.rolls[b] != SHARP and _is_face(contact, contact.data.shape[n, 1 - end], N):
-            sign = 1.0 if end == 1 else -1.0
-            half = 0.5 * sign * contact.data.distance[n]
-            x = contact.data.point[n]
-            q = contact.data.position[b]
-            y = minus(plus_times(x, half, N), q)
-            p0, p1, _ = along_axes(contact.data, b, y)
-            m = along_axes(contact.data, b, times(-sign, N))
-            d = along_axes(contact.data, b, triple(c))
-            s = way_over(contact.model.rolls[b], contact.model.extent[b], p0, p1, m, d)
-            most = min(_smallest(contact, b), _smallest(contact, contact.data.shape[n, 1 - end]))
-            if h * h * dot(s, s) > most * most:
-                continue  # a velocity that crosses the shape within a step carries no information
-            way = plus(way, turn(contact.data.rotation, b, s))
-    return cross(turning, way)
+def note_curvature(contact: ContactBundle, n: int) -> None:
+    """Set contact.data.roll, span, carried and carriers of contact n, which has been detected; no span where it does
+    not roll, no carriers where its normal keeps its direction or turns at an unknown rate.
+
+    Soft contacts have neither. Only contacts that persist roll.
+    """
+    contact.data.span[n] = 0.0
+    contact.data.carriers[n] = 0.0
+    if contact.data.soft[n] == 1:
+        return
+    stays = contact.data.start[n, ALONG_NORMAL] > 0.0 or contact.data.near[n] == 1
+    if stays and _rolls(contact, contact.data.shape[n, 0], contact.data.shape[n, 1]):
+        _note_roll(contact, n)
+    if not has_still_normal(contact, n):
+        _note_carriers(contact, n)
 
 
 @inlined
-def rolls(contact: ContactBundle, a: int, b: int) -> bool:
+def _note_roll(contact: ContactBundle, n: int) -> None:
+    """Set contact.data.roll and span of contact n, where one of its surfaces is curved and the other is a face."""
+    frame = contact.data.frame[n]
+    N = triple(frame[ALONG_NORMAL])
+    for end in range(2):
+        b = contact.data.shape[n, end]
+        other = contact.data.shape[n, 1 - end]
+        if contact.model.rolls[b] != SHARP and _is_face(contact, other, N):
+            sign = 1.0 if end == 1 else -1.0
+            half = 0.5 * sign * contact.data.distance[n]
+            y = minus(plus_times(contact.data.point[n], half, N), row_of(contact.data.position, b))
+            p0, p1, _ = along_axes(contact.data, b, y)
+            m = along_axes(contact.data, b, times(-sign, N))
+            first = along_axes(contact.data, b, triple(frame[1]))
+            second = along_axes(contact.data, b, triple(frame[2]))
+            kind, size = contact.model.rolls[b], contact.model.extent[b]
+            over_first = way_over(kind, size, p0, p1, m, first)
+            over_second = way_over(kind, size, p0, p1, m, second)
+            roll = (dot(first, over_first), dot(first, over_second), dot(second, over_second))
+            if roll[0] + roll[2] > 0.0:  # not the flat end of a cylinder
+                put(contact.data.roll[n], roll)
+                contact.data.span[n] = min(_smallest(contact, b), _smallest(contact, other))
+
+
+@njit
+def lag(contact: AnyContacts, n: int, turning: Vec3, h: float) -> Vec3:
+    """ω × s of contact n [m/s²], world axes, for the relative angular velocity of its second body to its first; 0 where
+    contact.data.span is. In both widths."""
+    frame, roll = contact.data.frame[n], contact.data.roll[n]
+    c = cross(turning, triple(frame[ALONG_NORMAL]))
+    c1, c2 = dot(frame[1], c), dot(frame[2], c)
+    s1 = roll[0] * c1 + roll[1] * c2
+    s2 = roll[1] * c1 + roll[2] * c2
+    s = combined(s1, triple(frame[1]), s2, triple(frame[2]))
+    span = contact.data.span[n]
+    zero = zero_like(span)
+    beyond = h * h * (s1 * s1 + s2 * s2) - span * span
+    lagging = cross(turning, s)
+    return (  # a velocity that crosses the shape within a step carries no information
+        where_greater(beyond, zero, zero, lagging[0]),
+        where_greater(beyond, zero, zero, lagging[1]),
+        where_greater(beyond, zero, zero, lagging[2]),
+    )
+
+
+@inlined
+def _rolls(contact: ContactBundle, a: int, b: int) -> bool:
     """True if contacts roll over one of the two shapes."""
     return contact.model.rolls[a] != SHARP or contact.model.rolls[b] != SHARP
 
@@ -153,41 +197,74 @@ def trusted_turn(contact: ContactBundle, n: int, end: int) -> float:
     return _BENDS if known else STRUCK_TURN
 
 
+@inlined
+def _note_carriers(contact: ContactBundle, n: int) -> None:
+    """Set contact.data.carried and carriers of contact n, whose normal is not that of a static face.
+
+    Two edges, axes e and k, keep the normal perpendicular to both: with the vectors e* and k* of the reciprocal basis
+    (e*·e = 1, e*·k = 0), Ṅ = e* e·(ω × N) + k* k·(ω' × N), and e* eᵀ + k* kᵀ = 1 in the plane of the two.
+    """
+    a = contact.data.shape[n, 0]
+    b = contact.data.shape[n, 1]
+    frame = contact.data.frame[n]
+    N = frame[ALONG_NORMAL]
+    if contact.model.rounding[a] + contact.model.rounding[b] > 0.0:
+        return  # the terms of a large ball cancel only while its speeds last: impacts on the ball would gain energy
+    on_first = _is_face(contact, a, N)
+    on_second = _is_face(contact, b, N)
+    share = 1.0 if on_first else 0.0
+    carried = (share, 0.0, 0.0, share)
+    if on_first or on_second:
+        contact.data.carriers[n] = _TWO_FACES if on_first and on_second else _ONE
+    else:
+        i = _edge(contact, a, N)
+        j = _edge(contact, b, N)
+        if i < 0 or j < 0:
+            return
+        e = axis(contact.data, a, i)
+        k = axis(contact.data, b, j)
+        cosine = dot(e, k)
+        square = 1.0 - cosine * cosine
+        if square <= _CROSSING * _CROSSING:
+            return
+        dual = times(1.0 / square, plus_times(e, -cosine, k))
+        d1, d2, e1, e2 = dot(frame[1], dual), dot(frame[2], dual), dot(frame[1], e), dot(frame[2], e)
+        carried = (d1 * e1, d1 * e2, d2 * e1, d2 * e2)
+        contact.data.carriers[n] = _ONE
+    for c in range(4):
+        contact.data.carried[n, c] = carried[c]
+
+
 @njit
-def tilt(contact: ContactBundle, n: int, first: Vec3, second: Vec3, apart: Vec3, h: float) -> float:
-    """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where the rotation of its normal is unknown.
+def tilt(contact: AnyContacts, n: int, first: Vec3, second: Vec3, apart: Vec3, h: float) -> Real:
+    """2 Ṅ·ċ - |c| |Ṅ|² of contact n [m/s²], 0 where the rotation of its normal is unknown. In both widths.
 
     first, second: angular velocities of the two bodies [rad/s], apart: ċ [m/s], triples in world axes. Where two faces
     meet, either may carry the normal: the one that closes the gap less counts.
     """
-    N = contact.data.frame[n, ALONG_NORMAL]
-    a = contact.data.shape[n, 0]
-    b = contact.data.shape[n, 1]
-    on_first = _is_face(contact, a, N)
-    on_second = _is_face(contact, b, N)
-    length = contact.data.distance[n]
-    if contact.model.rounding[a] + contact.model.rounding[b] > 0.0:
-        return 0.0  # the terms of a large ball cancel only while its speeds last: impacts on the ball would gain energy
-    if on_first or on_second:
-        value = -1e308
-        if on_first:
-            value = max(value, _turning(cross(first, N), apart, length, h))
-        if on_second:
-            value = max(value, _turning(cross(second, N), apart, length, h))
-        return value
-    i = _edge(contact, a, N)
-    j = _edge(contact, b, N)
-    if i < 0 or j < 0:
-        return 0.0
-    return _turning(_rate_of_edges(contact, N, a, i, b, j, first, second), apart, length, h)
+    frame, share = contact.data.frame[n], contact.data.carried[n]
+    N = triple(frame[ALONG_NORMAL])
+    by_second = cross(second, N)
+    change = minus(cross(first, N), by_second)
+    c1, c2 = dot(frame[1], change), dot(frame[2], change)
+    way1 = share[0] * c1 + share[1] * c2
+    way2 = share[2] * c1 + share[3] * c2
+    rate = plus(by_second, combined(way1, triple(frame[1]), way2, triple(frame[2])))
+    carriers, distance = contact.data.carriers[n], contact.data.distance[n]
+    value = _turning(rate, apart, distance, h)
+    either = largest(value, _turning(by_second, apart, distance, h))
+    zero = zero_like(value)
+    value = where_greater(carriers, zero + _ONE, either, value)
+    return where_greater(carriers, zero, value, zero)
 
 
 @inlined
-def _turning(rate: Vec3, apart: Vec3, length: float, h: float) -> float:
-    """2 Ṅ·ċ - |c| |Ṅ|² for Ṅ = rate, ċ = apart and |c| = length [m/s²]."""
+def _turning(rate: Vec3, apart: Vec3, distance: Real, h: float) -> Real:
+    """2 Ṅ·ċ - |c| |Ṅ|² for Ṅ = rate, ċ = apart and |c| = distance [m/s²]; 0 for a rotation too far for the step."""
     square = dot(rate, rate)
-    value = 2.0 * dot(rate, apart) - length * square
-    return value if h * h * square <= _FARTHEST * _FARTHEST else 0.0
+    value = 2.0 * dot(rate, apart) - distance * square
+    zero = zero_like(value)
+    return where_greater(h * h * square, zero + _FARTHEST * _FARTHEST, zero, value)
 
 
 @inlined
@@ -202,20 +279,3 @@ def _edge(contact: ContactBundle, b: int, N: Reals1) -> int:
     elif contact.model.square[b] == 1 and abs(m[0]) <= _ACROSS:
         edge = 0
     return edge
-
-
-@inlined
-def _rate_of_edges(
-    contact: ContactBundle, N: Reals1, a: int, i: int, b: int, j: int, first: Vec3, second: Vec3
-) -> Vec3:
-    """Ṅ of the normal of two edges, axes i of shape a and j of b: it stays perpendicular to both."""
-    e = axis(contact.data, a, i)
-    k = axis(contact.data, b, j)
-    along_first = -dot(N, cross(first, e))
-    along_second = -dot(N, cross(second, k))
-    cosine = dot(e, k)
-    square = 1.0 - cosine * cosine
-    scale = 1.0 / square if square > _CROSSING * _CROSSING else 0.0
-    x = scale * (along_first - cosine * along_second)
-    y = scale * (along_second - cosine * along_first)
-    return plus_times(times(x, e), y, k)

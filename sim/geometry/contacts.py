@@ -130,8 +130,10 @@ class ContactWork(NamedTuple):
     pull: Reals1  # (k,) adhesion, including that of adhesion actuators [N]
     belt: Reals2  # (k, 3) velocity of b's moving surface against a's, along the frame's axes [m/s]
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
-    tilt: Reals1  # (k,) part of the drift from the rotation of the normal (rolling.py) [m/s²]
-    lag: Reals2  # (k, 3) ω × s of a contact that persists and moves over curved surfaces (rolling.py) [m/s²]
+    roll: Reals2  # (k, 3) W⁻¹ of the surface over which the contact moves, in tangents: 11, 12, 22 (rolling.py) [m]
+    span: Reals1  # (k,) farthest that the contact moves over it in a step [m]; 0: it does not roll
+    carried: Reals2  # (k, 4) share of the first body in the rotation of the normal, in tangents: 11, 12, 21, 22
+    carriers: Reals1  # (k,) 1: `carried` holds, 2: or the second body carries the normal; 0: the normal's rotation is 0
     drift: Reals1  # (k,) second derivative of the gap at zero independent acceleration [m/s²]
     turning: Reals2  # (nb, 3) angular velocities of the bodies before the step [rad/s]
     overtaken: Reals1  # (k,) closing speed beyond that foreseen by its row, if it pushed in the last step [m/s]
@@ -262,11 +264,12 @@ def contact_shapes(touching: Touching, room: int) -> dict[str, tuple[int, ...]]:
         "swept": (solids, 6),
         "earlier_contact": (n,),
         "shape": (room, 2),
-        **dict.fromkeys(("point", "ahead_point", "belt", "lag"), (room, 3)),
+        **dict.fromkeys(("point", "ahead_point", "belt", "roll"), (room, 3)),
         "frame": (room, 3, 3),
         **dict.fromkeys(("friction", "grip", "impedance"), (room, 5)),
         **dict.fromkeys(("reference", "friction_reference", "swerve", "bend"), (room, 2)),
         "before": (room, CONTACT_BEFORE),
+        "carried": (room, 4),
         "arm": (room, 2, 3),
         **dict.fromkeys(("scale", "start", "force"), (room, DIRECTIONS)),
     }

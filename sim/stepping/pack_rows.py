@@ -20,7 +20,6 @@ from artsim.sim.contact.contact_rows import (
     set_grip,
     set_targets,
 )
-from artsim.sim.contact.detection import set_drift, straight_share
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
@@ -89,12 +88,6 @@ def _contact_rows(
                 empty_contact(contact, n, 1.0 - opening)
         set_grip(inputs, contact, n)
         add_rows(robot, inputs, rows, contact, n)
-    if contact.sweep is not None:
-        one = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[n, 0])
-        two = straight_share(data, inputs, contact.sweep, contact, contact.data.shape[n, 1])
-        set_drift(data, contact, n, one, two)
-    else:
-        set_drift(data, contact, n, 1.0, 1.0)
     set_targets(robot, inputs, rows, contact, n)
     if contact.adhesion is not None:
         force = is_positive(contact.lanes.present[n]) * largest(contact.data.pull[n], like(0.0, data))

@@ -68,8 +68,8 @@ def set_bias(
             add_link_damping(model, data, h, rules)
     if not forms_mass_matrix(solver):  # such solvers write over the articulated inertias
         step.counters[WEIGHED] &= M_IS_SET
-    if run.lanes is None and contact is not None:
-        find_drifts(model, data, inputs, contact)
+    if contact is not None:
+        find_drifts(model, step.middle, data, inputs, contact)
     if rules is not None:
         _damp_links(robot, run, rules)
 

@@ -40,7 +40,7 @@ def contacts_at_configuration(robot: Any, run: Any, rows: Any, contact: Any, sol
         contact.data.margin[n] = 100.0
     detected(robot, contact)  # however far they are
     bare_system(model, state.qpos, state.qvel, data, run, None, solver)
-    find_drifts(model, data, inputs, contact)
+    find_drifts(model, state.qvel, data, inputs, contact)
     rows.number[0] = 0
     contact_rows(robot, run, rows, None, contact)
 

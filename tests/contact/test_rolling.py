@@ -128,6 +128,36 @@ def test_packs_roll_as_one(case: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-9)
 
 
+TABLE = '<body pos="0 0 -.05"><joint axis="0 1 0"/><geom type="box" size="1 1 .05" mass="20"/></body>'
+MILLS = {
+    "ellipsoid": ('type="ellipsoid" size=".04 .1 .06"', GROUNDS["plane"], ()),
+    "rim": ('type="cylinder" size=".1 .01" euler="0 1.2 0"', GROUNDS["plane"], ()),
+    "ellipsoid on a turning face": ('type="ellipsoid" size=".04 .1 .06"', TABLE, (0.02,)),
+}
+
+
+@pytest.mark.parametrize("case", MILLS)
+@pytest.mark.parametrize("damping", [{}, {"link_damping": {"*": (0.5, 0.2)}}], ids=["free", "damped"])
+def test_packs_roll_at_the_velocities_of_each_evaluation(case: str, damping: dict[str, Any], tmp_path: Path) -> None:
+    """The wheel of a mill: the arm, which has no contact, turns so fast that its bias acts midway, and carries it."""
+    geom, ground, start = MILLS[case]
+    path = tmp_path / "mill.xml"
+    path.write_text(
+        f'<mujoco><compiler angle="radian"/><worldbody>{ground}<body pos="0 0 .1008">'
+        '<joint axis="0 0 1"/><joint axis="0 1 0"/>'
+        '<geom type="capsule" fromto="0 0 0 .3 0 0" size=".01" mass=".2" contype="0" conaffinity="0"/>'
+        f'<body pos=".3 0 0"><joint axis="1 0 0"/><geom {geom} mass="1"/></body></body></worldbody></mujoco>'
+    )
+    robot = artsim.load(path)
+    options: dict[str, Any] = {"steps": 60, "dt": 0.002, **damping}
+    made = artsim.rollout(robot, samples=9, v0=[*start, 12.0, 0.0, -36.0], velocity_spread=0.05, **options)
+    assert isinstance(made, MemoryRollout)
+    for k in (0, 8):
+        one = artsim.simulate(robot, record=("qpos", "qvel"), v0=made["qvel"][k, 0], **options)
+        np.testing.assert_allclose(made["qpos"][k], one["qpos"], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(made["qvel"][k], one["qvel"], rtol=0, atol=1e-9)
+
+
 # ---------------------------------------------------------------------------------------------- normals that turn
 
 PLATE = 'type="box" size=".4 .1 .01"'
