@@ -471,16 +471,17 @@ def set_targets(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyCont
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
     pyramid = is_pyramid(contact, n)
+    if is_convex(inputs):
+        for k in range(contact.data.rows[n]):
+            _yield(robot.state, rows, contact, n, k, h, pyramid)
+        return
     aim_normal_rows(robot, inputs, rows, contact, n)
     for k in range(normal_rows(contact, n), contact.data.rows[n]):
         row = contact.data.row[n] + k
         rows.bias[row] = h * _drift(model, data, rows, row) + _belt(contact, n, k, pyramid)
         if k < 3:
             rows.bias[row] += 0.5 * h * contact.data.swerve[n, k - 1] * contact.data.scale[n, k]
-    if is_convex(inputs):
-        for k in range(contact.data.rows[n]):
-            _yield(robot.state, rows, contact, n, k, h, pyramid)
-    elif contact.data.soft[n] == 1:
+    if contact.data.soft[n] == 1:
         for k in range(contact.data.rows[n]):
             _soften(robot.state, rows, contact, n, k, h, _belt(contact, n, k, pyramid), pyramid)
     else:

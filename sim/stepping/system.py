@@ -8,6 +8,7 @@ from artsim.sim.articulation.kinematics import like, motion_columns
 from artsim.sim.articulation.model import D_MIN, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.coupling_rows import coupling_slope
+from artsim.sim.constraints.impedance import is_convex
 from artsim.sim.constraints.loop_drives import has_inertial_drives, scale_by_inertia
 from artsim.sim.constraints.row import UNSOLVED
 from artsim.sim.constraints.tendon_rows import has_sprung_tendons, sprung_mobilities
@@ -68,7 +69,7 @@ def set_bias(
             add_link_damping(model, data, h, rules)
     if not forms_mass_matrix(solver):  # such solvers write over the articulated inertias
         step.counters[WEIGHED] &= M_IS_SET
-    if contact is not None:
+    if contact is not None and not is_convex(inputs):
         find_drifts(model, step.middle, data, inputs, contact)
     if rules is not None:
         _damp_links(robot, run, rules)
