@@ -653,6 +653,8 @@ def _yield(state: State, rows: Rows, contact: AnyContacts, n: int, k: int, h: fl
     rows.bias[row] = bias + belt
     rows.cfm[row] = where_greater(hardness, zero, cfm, zero)  # no hardness: this lane has no contact here
     rows.error[row] = rows.rate[row] = zero
+    if normal:
+        rows.lower[row] = zero
 
 
 # ------------------------------------------------------------------ restitution
