@@ -78,6 +78,7 @@ def summary_of(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "times_real_time": simulation.time / seconds if seconds > 0 else 0.0,
         "energy": [start, end],
         "energy_excess": _excess(simulation),
+        "energy_watched": simulation.watches_energy,
         "coupling": config.coupling,
         "couplings": sum(not is_without_effect(c.follower, config) for c in articulation.couplings),
         "coupling_rows": len(simulation.plan.robot.model.row_follower) + len(simulation.plan.robot.model.axis_dof),
@@ -173,8 +174,9 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         f"{summary['steps_per_second']:,.0f} steps/s, {summary['times_real_time']:.3g} times real time"
     ]
     start, end = summary["energy"]
+    watched = "" if summary["energy_watched"] else ", not watched under the convex law"
     if start is not None and end is not None:
-        lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J)")
+        lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J){watched}")
     if summary["energy_excess"] is not None:
         lines.append(f"warning: {_describe_excess(summary['energy_excess'])}")
     if summary["couplings"]:

@@ -47,6 +47,7 @@ from artsim.sim.run_data.run_records import (
     Step,
 )
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.settings import CONVEX
 
 # names of the sources of work, for messages about a source that gave more energy than it can have had
 GIVERS = (
@@ -169,9 +170,17 @@ class Account:
         return float(self._step.energy[AT_START]), float(self._step.energy[NOW])
 
     @property
+    def watches_energy(self) -> bool:
+        """True if energy that no source can have given is told."""
+        return self.plan.config.contact_law != CONVEX
+
+    @property
     def energy_excess(self) -> Excess | None:
         """Energy that no source can have given, at the first time that it exceeded the tolerance of
-        stepping/energy_account.py; None if it never did."""
+        stepping/energy_account.py; None if it never did, and under the convex law, whose springs are as stiff as the
+        inertia that they meet at the time, and so give energy by themselves."""
+        if not self.watches_energy:
+            return None
         watch = self._step.watch
         if not watch[EXCESS_STEP]:
             self._look()
