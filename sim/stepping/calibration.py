@@ -13,17 +13,18 @@ from artsim.sim.equipment.arrays import CONSTANT, MUSCLE, PER_LENGTH, PER_VELOCI
 from artsim.sim.equipment.tendons import add_tendon_inertia, has_inertia, rest_lengths, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import NOT_CONVEX, RunBundle
+from artsim.sim.run_data.run_records import NOT_CONVEX, Step
 
 
 @njit
-def calibrate(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
-    """Store in equipment.data the lengths and mobilities that are defined in the pose of the file. Runs once.
+def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step, law: int) -> None:
+    """Store in equipment.data the lengths and mobilities that are defined in the pose of the file. Runs once. `law`:
+    Inputs.convex.
 
     Mobilities are MuJoCo's: of the tree without couplings but with the inertia of tendons. The M of these mobilities is
     left factorised in data.mass_matrix and equipment.data.row2 until the step computes its own.
     """
-    model, data, step = robot.model, robot.data, run.step
+    model, data = robot.model, robot.data
     if equipment.data.calibrated[0] == 1.0:
         return
     equipment.data.calibrated[0] = 1.0
@@ -42,7 +43,7 @@ def calibrate(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) ->
         equipment.data.tendon_length0[t] = equipment.data.tendon_length[t]
     for a in range(equipment.model.actuator_target.shape[0]):
         equipment.data.actuator_damping[a] = -equipment.model.bias_parameters[a, PER_VELOCITY]
-    tied = equipment.model.tendon_lower.shape[0] > 0 and run.inputs.convex[0] != NOT_CONVEX
+    tied = equipment.model.tendon_lower.shape[0] > 0 and law != NOT_CONVEX
     if tied or _needs_mobilities(model, equipment):  # otherwise M may be singular
         composites(model, data)
         mass_matrix(model, data)

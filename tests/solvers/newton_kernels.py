@@ -146,6 +146,7 @@ def rows_of(*cases: Case, start: Real | None = None) -> tuple[Rows, Callable[[],
             rows.value[at] = c.jacobian[pattern]
             for name in ("bias", "cfm", "lower", "upper", "slope"):
                 getattr(rows, name)[at] = getattr(c, name)
+            rows.shifting[at] = c.slope
             rows.impulse[at] = 0.0 if start is None else start[at]
 
     return rows, fill
