@@ -12,14 +12,13 @@ import click
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.io.runs.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
-from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link, Note, Source
+from artsim.sim.articulation.description import Articulation, Coupling, Joint, Link, Note
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.errors import ModelError, StoppedError, printable
+from artsim.sim.foundation.errors import ModelError, printable
 
 if TYPE_CHECKING:
     from artsim.sim.articulation.model import Compiled
     from artsim.sim.geometry.collision_pairs import CollisionPairs
-    from artsim.sim.geometry.contacts import Touching
 
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
 MAX_INDENT = 24  # levels; a chain of 5000 joints would otherwise print 50 MB of indentation
@@ -47,20 +46,14 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     refused = [*dynamics_notes(articulation, compiled), *absent]
     if refused and scene.load["strict"]:
         raise ModelError(f"{refused[0]} (--strict)")
-    touching = None if absent else overlapping_shapes(articulation, compiled, pairs.alone)
-    overlapping = overlap_notes(articulation, touching)
-    if overlapping and scene.load["strict"]:
-        raise StoppedError(f"{overlapping[0]} (--strict)")
     notes = [*articulation.notes, *refused, *(() if absent else absent_notes(pairs, pairs.by_option))]
-    notes += overlapping
-    contacts = contacts_object(pairs, touching)
     if as_json:
-        click.echo(json.dumps(as_object(articulation, contacts, notes, contents), allow_nan=False))
+        click.echo(json.dumps(as_object(articulation, pairs, notes, contents), allow_nan=False))
         return
     for line in describe_tree(articulation):
         click.echo(line)
     click.echo()
-    for line in (*describe_totals(articulation), *describe_contacts(contacts)):
+    for line in (*describe_totals(articulation), *describe_contacts(contacts_object(pairs))):
         click.echo(line)
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
@@ -126,33 +119,6 @@ class PairTables:
             collision_pairs(articulation, compiled, self_collide=True),
             collision_pairs(articulation, compiled, world=[ground]),
         )
-
-
-def overlapping_shapes(articulation: Articulation, compiled: Compiled, pairs: CollisionPairs) -> Touching | None:
-    """The shapes that may touch in a run, if it leaves out pairs of them since no joint parts them; else None, as where
-    a mesh cannot be read, which `run` refuses."""
-    from artsim.sim.runs.overlaps import may_overlap
-
-    if not may_overlap(articulation, compiled, pairs):
-        return None
-    from artsim.sim.quantities.robot import Robot
-    from artsim.sim.runs.configuration import RunConfig
-    from artsim.sim.runs.contact_model import touching_shapes
-
-    try:
-        touching = touching_shapes(articulation, Robot(articulation, compiled), RunConfig(), [])
-    except ModelError:
-        return None
-    return touching if touching is not None and touching.overlaps else None
-
-
-def overlap_notes(articulation: Articulation, touching: Touching | None) -> list[Note]:
-    """The warning of a run about pairs of shapes that it leaves out, and refuses under --strict."""
-    if touching is None:
-        return []
-    from artsim.sim.runs.overlaps import told_of_overlaps
-
-    return [Note(Source(articulation.path), told_of_overlaps(touching.overlaps))]
 
 
 def absent_notes(pairs: PairTables, ways: Mapping[str, Any]) -> list[Note]:
@@ -316,19 +282,11 @@ def base_of(articulation: Articulation) -> str | None:
     return "floating" if free else articulation.base
 
 
-def contacts_object(pairs: PairTables, touching: Touching | None) -> dict[str, Any]:
-    """Geoms of each kind, and the number of pairs that may collide under each of the options of `run`; those that
-    overlap are left out of what collides without options."""
-    allowed = pairs.alone.allowed
-    if touching is not None:
-        one, other = (touching.contacts.allowed >= 0).nonzero()
-        geom, left = touching.contacts.geom, allowed & False
-        left[geom[one], geom[other]] = True
-        allowed = allowed & left
+def contacts_object(pairs: PairTables) -> dict[str, Any]:
+    """Geoms of each kind, and the number of pairs that may collide under each of the options of `run`."""
     return {
         "geoms": dict(Counter(geom.kind for _, geom in pairs.alone.geoms)),
-        "pairs": int(allowed.sum()) // 2,
-        "overlaps": [] if touching is None else [one._asdict() for one in touching.overlaps],
+        "pairs": int(pairs.alone.allowed.sum()) // 2,
         "pairs_with_self_collide": int(pairs.crowded.allowed.sum()) // 2,
         "touch_ground": int(pairs.grounded.allowed[-1].sum()),
     }
@@ -393,10 +351,7 @@ def total_mass(articulation: Articulation) -> float:
 
 
 def as_object(
-    articulation: Articulation,
-    contacts: Mapping[str, Any],
-    notes: list[Note],
-    contents: list[MeshContent] | None = None,
+    articulation: Articulation, pairs: PairTables, notes: list[Note], contents: list[MeshContent] | None = None
 ) -> dict[str, object]:
     """Everything for --json. The tree is a flat list, parents first: parsers refuse the nested JSON of a long chain."""
     couplings = {coupling.follower: coupling for coupling in articulation.couplings}
@@ -409,7 +364,7 @@ def as_object(
         "counts": counts(articulation) | {"joint_types": joint_kinds(articulation)},
         "mass": total_mass(articulation),
         "tree": [link_object(link, above.get(link.name, []), couplings) for link in articulation.links],
-        "contact": contacts,
+        "contact": contacts_object(pairs),
         "ignored": [{"what": part.what, "why": part.why} for part in articulation.ignored],
         "meshes": None
         if contents is None

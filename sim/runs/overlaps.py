@@ -25,13 +25,12 @@ from collections import Counter
 
 import numpy as np
 
-from artsim.sim.articulation.description import Articulation
-from artsim.sim.articulation.model import BALL, FREE, Compiled, Model
+from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.poses import body_poses
 from artsim.sim.foundation.jit import bind
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
-from artsim.sim.geometry.collision_pairs import CollisionPairs, robots_of_links
+from artsim.sim.geometry.collision_pairs import robots_of_links
 from artsim.sim.geometry.contacts import (
     CONTACTS,
     DETECT,
@@ -63,13 +62,6 @@ def without_overlaps(robot: Robot, touching: Touching, notes: list[str]) -> Touc
     overlaps = tuple(Overlap(names[a], names[b], count) for (a, b), count in sorted(counts.items()))
     notes.append(told_of_overlaps(overlaps))
     return touching._replace(contacts=touching.contacts._replace(allowed=allowed), overlaps=overlaps)
-
-
-def may_overlap(articulation: Articulation, compiled: Compiled, pairs: CollisionPairs) -> bool:
-    """True if geoms of one robot may touch, so that pairs of their shapes may be left out."""
-    group = np.array(robots_of_links(articulation, compiled), np.int64)
-    own = np.array([group[link] if link >= 0 else -1 for link, _ in pairs.geoms], np.int64)
-    return bool((pairs.allowed & (own[:, None] == own) & (own >= 0)).any())
 
 
 def told_of_overlaps(overlaps: tuple[Overlap, ...]) -> str:

@@ -289,22 +289,6 @@ def test_they_are_told(tmp_path: Path) -> None:
     assert "contacts: 1 at once" in kept.stderr and "overlaps" not in kept.stderr
 
 
-def test_check_says_what_runs_say(tmp_path: Path) -> None:
-    """Of three balls two overlap for ever: `check` counts the pairs that are left, and warns in the words of a run."""
-    model = tmp_path / "two.xml"
-    model.write_text(TWO.replace("</worldbody>", body("away", "<freejoint/>" + ball(0.1), "2 0 0") + "</worldbody>"))
-    told = call("run", model, "--steps", "3").stderr.split("warning: ")[1].splitlines()[0]
-    checked = call("check", model)
-    assert f"{told}\n" in checked.stderr and "2 pairs may touch" in checked.stdout
-    contact = json.loads(call("check", model, "--json").stdout)["contact"]
-    assert contact["pairs"] == 2
-    assert contact["overlaps"] == [{"link_a": "base", "link_b": "tool", "pairs": 1}]
-    assert told.split(" (--")[0] in call("check", model, "--strict", code=3).stderr
-    model.write_text(TWO.replace("0 0 0.1", "0 0 1"))
-    apart = call("check", model, "--strict")
-    assert "1 pair may touch" in apart.stdout and "overlap" not in apart.stderr
-
-
 def test_rollouts_tell_them(tmp_path: Path) -> None:
     model, output = tmp_path / "two.xml", tmp_path / "rolled.h5"
     model.write_text(TWO)
