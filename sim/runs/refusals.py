@@ -25,6 +25,7 @@ from artsim.sim.run_data.integration import (
 )
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import NOT_CONVEX
+from artsim.sim.run_data.scratch import CROWD_TREES, may_crowd
 from artsim.sim.runs.compliances import needs_implicit_rows, refuse_unservable_weights
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.settings import CONVEX
@@ -131,6 +132,8 @@ def refuse_unservable(
 ) -> None:
     """Raise UsageError for features that the integrator or the solver does not serve, if known before the run."""
     _refuse_unservable_law(config)
+    if config.contact_law == CONVEX and may_crowd(robot.model):  # crowds are swept by Coulomb's law
+        raise UsageError(f"--contact-law convex is for scenes of up to {CROWD_TREES} robots and loose bodies")
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     refuse_unservable_weights(robot.articulation, config)
