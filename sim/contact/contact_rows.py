@@ -253,8 +253,8 @@ def count_rows(contact: AnyContacts, n: int) -> int:
 def _add_directions(inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Append one row for each dimension of contact n, without columns.
 
-    Rows are scaled so that the cone is circular. Under the convex law friction is also softer than the normal by
-    `slack`, and the rows are scaled so that one softness serves all of them.
+    Rows are scaled so that the cone is circular. Under the convex law the softness of friction is `slack` times that of
+    the normal, and the rows are scaled so that one softness serves all of them.
     """
     first = rows.number[ALL_ROWS]
     friction = _largest_friction(contact, n)

@@ -116,7 +116,12 @@ def _mobilities(robot: Robot) -> Array:
     """MuJoCo's dof_invweight0 (nv,) [1/(kg m²) or 1/kg]: (M⁻¹)_kk in the file's pose, of joints of several dofs the
     means over their linear and over their angular ones; of a joint whose link only slides 1 / mass."""
     model, labels = robot.model, robot.labels
-    found = np.array(inverse_inertias(model, robot.reference, range(robot.nv)), float)
+    found = np.zeros(robot.nv)
+    several = [
+        k for dofs in labels.joint_dofs.values() for k in range(dofs.start, dofs.stop) if dofs.stop - dofs.start > 1
+    ]
+    if several:
+        found[several] = inverse_inertias(model, robot.reference, several)
     single = [name for name, dofs in labels.joint_dofs.items() if dofs.stop - dofs.start == 1]
     first = [labels.joint_dofs[name].start for name in single]
     found[first] = joint_mobilities(robot.articulation, model, labels, robot.reference, single)

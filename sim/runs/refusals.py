@@ -30,7 +30,7 @@ from artsim.sim.runs.compliances import needs_implicit_rows, refuse_unservable_w
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.settings import CONVEX
 
-# hard bounds that a step under the convex law, which is solved once, does not keep
+# settings that steps of the convex law, which are solved once, do not serve
 _NOT_CONVEX_OPTIONS = (
     "velocity_limits",
     "link_velocity_limit",
@@ -72,8 +72,9 @@ def _convex_integrator(articulation: Articulation, notes: list[str]) -> Integrat
     return wanted
 
 
-def _refuse_unservable_law(config: RunConfig) -> None:
-    """Raise UsageError for settings that the convex law does not serve, or that it alone serves."""
+def _refuse_unservable_law(robot: Robot, config: RunConfig) -> None:
+    """Raise UsageError for settings and scenes that the convex law does not serve, or settings that it alone
+    serves."""
     integrator = INTEGRATORS[config.integrator]
     if config.contact_law != CONVEX:
         if integrator.convex != NOT_CONVEX:
@@ -86,7 +87,9 @@ def _refuse_unservable_law(config: RunConfig) -> None:
         raise UsageError(f"--contact-law convex is for integrators {served}, not {integrator.name!r}")
     given = [name for name in _NOT_CONVEX_OPTIONS if getattr(config, name)]
     if given:
-        raise UsageError(f"--contact-law convex does not serve --{given[0].replace('_', '-')}, a hard bound")
+        raise UsageError(f"--contact-law convex does not serve --{given[0].replace('_', '-')}")
+    if may_crowd(robot.model):  # crowds are swept by Coulomb's law
+        raise UsageError(f"--contact-law convex is for scenes of up to {CROWD_TREES} robots and loose bodies")
 
 
 def default_for(config: RunConfig) -> Integrator:
@@ -131,9 +134,7 @@ def refuse_unservable(
     robot: Robot, config: RunConfig, equipped: Equipped | None, touching: Touching | None = None
 ) -> None:
     """Raise UsageError for features that the integrator or the solver does not serve, if known before the run."""
-    _refuse_unservable_law(config)
-    if config.contact_law == CONVEX and may_crowd(robot.model):  # crowds are swept by Coulomb's law
-        raise UsageError(f"--contact-law convex is for scenes of up to {CROWD_TREES} robots and loose bodies")
+    _refuse_unservable_law(robot, config)
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     refuse_unservable_weights(robot.articulation, config)

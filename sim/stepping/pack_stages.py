@@ -1,4 +1,4 @@
-"""Stages of step.solve_step that differ for a pack, which takes them for all lanes at once.
+"""Stages of solution.solve_step that differ for a pack, which takes them for all lanes at once.
 
 Lanes without rows take the step without rows, all others are solved together. Lanes whose velocities call for it
 (retries.py) are solved again, with other rows, targets or forces; the other lanes keep the velocities found before, to

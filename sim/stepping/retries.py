@@ -1,4 +1,4 @@
-"""Decides whether a step is solved again, and from where: step.solve_step loops on the result of `look_again`.
+"""Decides whether a step is solved again, and from where: solution.solve_step loops on the result of `look_again`.
 
 | the velocities found show that | change | solved again | at most |
 |---|---|---|---|
