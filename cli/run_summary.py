@@ -13,9 +13,10 @@ from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.geometry.contacts import first_room
 from artsim.sim.runs.account import SUNK_FAR
 from artsim.sim.runs.compliances import is_without_effect
+from artsim.sim.runs.contact_laws import count_pairs
 from artsim.sim.runs.overlaps import told_of_overlaps
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.settings import CONVEX
+from artsim.sim.runs.settings import CONVEX, COULOMB, FILE
 from artsim.sim.runs.simulate import Simulation
 
 _FAR = 1e-3  # m or rad: loops that came open by more are reported
@@ -124,7 +125,8 @@ def _contacts(simulation: Simulation) -> dict[str, Any] | None:
     if touching is None:
         return None
     most, deepest = simulation.contact_extremes
-    law = {"law": simulation.plan.config.contact_law}
+    hard, soft = count_pairs(touching)
+    law = {"law": simulation.plan.config.contact_law, "hard_pairs": hard, "soft_pairs": soft}
     rooms = {"room": simulation.room, "first_room": first_room(touching)}
     steps = {"eased_steps": simulation.eased_steps, "left_inside_steps": simulation.left_inside_steps}
     yielding = {"gave_way": _yielding(simulation), "gave_way_far": _gives_way_far(simulation)}
@@ -213,10 +215,18 @@ def _describe_excess(excess: Mapping[str, Any]) -> str:
     )
 
 
+_LAWS = {
+    CONVEX: f", by the {CONVEX} law",
+    FILE: ", {soft_pairs} pairs soft by MuJoCo's law, {hard_pairs} hard by Coulomb's",
+    COULOMB: ", {soft_pairs} pairs soft, {hard_pairs} hard, all by Coulomb's law",
+}
+
+
 def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
     if not contacts["most"]:
         return ["contacts: none"]
-    law = f", by the {CONVEX} law" if contacts["law"] == CONVEX else ""
+    law = _LAWS[contacts["law"]] if contacts["soft_pairs"] else ""
+    law = law.format(**contacts)
     lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep{law}"]
     if contacts["eased_steps"]:
         lines.append(f"wedged or crowded contacts gave way in {contacts['eased_steps']} steps")

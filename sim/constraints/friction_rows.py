@@ -12,7 +12,7 @@ from __future__ import annotations
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.impedance import is_convex, yield_with_friction
+from artsim.sim.constraints.impedance import has_soft_friction, yield_with_friction
 from artsim.sim.constraints.kinds import FRICTION_ROW
 from artsim.sim.constraints.row import single_row
 from artsim.sim.foundation.jit import inlined, njit
@@ -32,8 +32,9 @@ def friction_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None
     n = single_row(model, data, rows, FRICTION_ROW, k, 1.0)
     h = inputs.time_step[0]
     rows.bias[n] = h * data.drift[k]
-    if is_convex(inputs):
-        yield_with_friction(inputs, rows, n, k, like(inputs.row_mobility[k], data), robot.state.qvel[k])
+    if has_soft_friction(inputs, k):
+        mobility = like(inputs.row_mobility[k], data)
+        yield_with_friction(inputs, rows, n, k, mobility, robot.state.qvel[k], data.drift[k])
     rows.lower[n] = -h * force
     rows.upper[n] = h * force
 

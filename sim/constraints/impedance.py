@@ -60,13 +60,23 @@ def is_convex(inputs: Inputs) -> bool:
 
 
 @inlined
-def yielding(
-    h: float, reference: tuple[float, float], d: Real, mobility: Real, C: Real, rate: Real
-) -> tuple[Real, Real]:
-    """Bias and cfm of a row under the convex contact law: R f = -J u̇ - B Ċ - K d C at the step's start, without the
-    accelerations J̇ v, as in MuJoCo; reference = (K, B), rate = Ċ."""
-    K, B = reference
-    return (h * B - 1.0) * rate + h * K * d * C, mobility * (1.0 - d) / divisor(d)
+def has_soft_limit(inputs: Inputs, k: int) -> bool:
+    """True if the limits of dof k, or nv + tendon, are soft as in MuJoCo, in this run."""
+    return inputs.limit_impedance.shape[0] > 0 and inputs.limit_impedance[k, 0] > 0.0
+
+
+@inlined
+def has_soft_friction(inputs: Inputs, k: int) -> bool:
+    """True if the dry friction of dof k, or nv + tendon, is soft as in MuJoCo, in this run."""
+    return inputs.friction_impedance.shape[0] > 0 and inputs.friction_impedance[k, 0] > 0.0
+
+
+@inlined
+def looks_ahead(inputs: Inputs, z: float, y: Real) -> tuple[Real, Real]:
+    """`look_ahead`, but under the convex contact law, whose steps are explicit as MuJoCo's: g = 0."""
+    g, S = look_ahead(z, y)
+    zero = zero_like(y)
+    return (zero, zero + 1.0) if is_convex(inputs) else (g, S)
 
 
 @inlined
@@ -82,15 +92,15 @@ def softened(
 ) -> tuple[Real, Real]:
     """Bias and cfm of a row that is soft as in MuJoCo; reference = (K, B), rate = Ċ, drift = C̈ at u̇ = 0.
 
-    Ċ⁺ = J v⁺ + h drift, C⁺ = C + h J v⁺ + ½ h² drift.
+    Ċ⁺ = J v⁺ + h drift, C⁺ = C + h J v⁺ + ½ h² drift. The convex contact law leaves out drift, as MuJoCo does but for
+    loops (loop_rows.py).
     """
-    if is_convex(inputs):
-        return yielding(h, reference, d, mobility, C, rate)
     K, B = reference
     z, y = h * B, h * h * K * d
-    g, S = look_ahead(z, y)
+    g, S = looks_ahead(inputs, z, y)
+    drift = zero_like(rate) if is_convex(inputs) else drift
     bias = (y / h * C + (z - g * z - 1.0) * rate + (1.0 + g * (z + 0.5 * y)) * h * drift) / S
-    return bias, mobility * (1.0 - d) / (d * S)
+    return bias, mobility * (1.0 - d) / (divisor(d) * S)
 
 
 @inlined
@@ -173,26 +183,29 @@ def reference_at(solref: ConstReals2, n: int, most: float, h: float) -> tuple[fl
 
 
 @inlined
-def yield_at_bound(inputs: Inputs, rows: Rows, n: int, k: int, mobility: Real, gap: Real, rate: Real) -> None:
-    """Make row n that of a limit of dof k, or nv + tendon, under the convex law: it pushes the gap, which opens at
-    `rate`, where it is smaller than the margin, in both widths."""
+def yield_at_bound(
+    inputs: Inputs, rows: Rows, n: int, k: int, mobility: Real, gap: Real, rate: Real, drift: Real
+) -> None:
+    """Make row n that of a soft limit of dof k, or nv + tendon: it pushes the gap, which opens at `rate`, where it is
+    smaller than the margin at the step's start, in both widths."""
     gap = gap - inputs.limit_margin[k]
     zero = zero_like(gap)
     d = impedance(inputs.limit_impedance, k, largest(-gap, zero))
     h = inputs.time_step[0]
     reference = reference_at(inputs.limit_reference, k, inputs.limit_impedance[k, 1], h)
-    rows.bias[n], rows.cfm[n] = yielding(h, reference, d, mobility, gap, rate)
+    rows.bias[n], rows.cfm[n] = softened(inputs, h, reference, d, mobility, gap, rate, drift)
+    rows.error[n] = rows.rate[n] = zero
     rows.lower[n] = zero
     rows.upper[n] = where_greater(-gap, zero, rows.upper[n], zero)
 
 
 @inlined
-def yield_with_friction(inputs: Inputs, rows: Rows, n: int, k: int, mobility: Real, rate: Real) -> None:
-    """Make row n that of the dry friction of dof k, or nv + tendon, under the convex law, in both widths."""
+def yield_with_friction(inputs: Inputs, rows: Rows, n: int, k: int, mobility: Real, rate: Real, drift: Real) -> None:
+    """Make row n that of the soft dry friction of dof k, or nv + tendon, in both widths."""
     h, zero = inputs.time_step[0], zero_like(rate)
     reference = reference_at(inputs.friction_reference, k, inputs.friction_impedance[k, 1], h)
     d = impedance(inputs.friction_impedance, k, zero)
-    rows.bias[n], rows.cfm[n] = yielding(h, reference, d, mobility, zero, rate)
+    rows.bias[n], rows.cfm[n] = softened(inputs, h, reference, d, mobility, zero, rate, drift)
 
 
 @inlined

@@ -20,7 +20,7 @@ import math
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.impedance import is_convex, joint_like, yield_at_bound
+from artsim.sim.constraints.impedance import has_soft_limit, joint_like, yield_at_bound
 from artsim.sim.constraints.kinds import AT_ANGLE, AT_LOWER, AT_UPPER, POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_sided, row_rate, single_row
 from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
@@ -32,7 +32,7 @@ from artsim.sim.foundation.records import Lanes1, Real, Vec3, Vec4
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.foundation.sincos import sincos
 from artsim.sim.run_data.registry import SWEEPING
-from artsim.sim.run_data.run_records import PLACES, Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import PLACES, Inputs, Rows, RunBundle
 
 _SQUEEZE = 5.0  # [rad/s] largest rate at which a ball's angle makes room for spin across its axis
 
@@ -52,7 +52,7 @@ def limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
         turn_limit_rows(robot, inputs, rows, k)
     for side in (LOWER, UPPER, BACKWARD, FORWARD):
         if is_limited(model, k, side):
-            step.pressed[k, side] = pressing(robot, run, rows, step.pressed[k, side])
+            step.pressed[k, side] = pressing(robot, run, rows, k, step.pressed[k, side])
             if any_positive(step.pressed[k, side]):
                 n = limit_row(robot, inputs, rows, k, side)
                 zero = zero_like(rows.upper[n])
@@ -62,13 +62,14 @@ def limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
 
 
 @inlined
-def pressing(robot: RobotBundle, run: RunBundle, rows: Rows, pressed: Real) -> Real:
-    """1 where a side of a limit, whose row has the next place, has a row in this step: it is `pressed`, or pressed in
-    the last step, but under the convex law, which asks for the state alone. In the sweeping solvers all have."""
+def pressing(robot: RobotBundle, run: RunBundle, rows: Rows, k: int, pressed: Real) -> Real:
+    """1 where a side of a limit of dof k, or nv + tendon, whose row has the next place, has a row in this step: it is
+    `pressed`, or pressed in the last step, but for soft limits, which ask for the state alone. In the sweeping solvers
+    all have."""
     zero = zero_like(pressed)
     if SWEEPING[run.inputs.solver[0]]:
         return zero + 1.0
-    if is_convex(run.inputs):
+    if has_soft_limit(run.inputs, k):
         return pressed
     return where_greater(robot.state.impulse[rows.number[PLACES]], zero, zero + 1.0, pressed)
 
@@ -86,7 +87,7 @@ def begin_limits(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
             if is_limited(model, k, side):
                 place = coordinate(model, robot.state.qpos, k)
                 beyond = zero + model.lower[k] - place if side == LOWER else place - model.upper[k]
-                if is_convex(run.inputs):
+                if has_soft_limit(run.inputs, k):
                     beyond = beyond + run.inputs.limit_margin[k]
                 pressed[k, side] = where_greater(beyond, zero, largest(chosen, pressed[k, side]), pressed[k, side])
 
@@ -120,8 +121,9 @@ def limit_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int, side: int)
         spring = model.limit_stiffness[k], model.limit_damping[k]
         give_way(rows, inputs, n, spring, gap, sign * robot.state.qvel[k], sign * data.drift[k])
         return n
-    if is_convex(inputs):
-        yield_at_bound(inputs, rows, n, k, like(inputs.row_mobility[k], data), gap, sign * robot.state.qvel[k])
+    if has_soft_limit(inputs, k):
+        mobility = like(inputs.row_mobility[k], data)
+        yield_at_bound(inputs, rows, n, k, mobility, gap, sign * robot.state.qvel[k], sign * data.drift[k])
         return n
     one_sided(rows, inputs, n, gap)
     rows.bias[n] = largest(rows.bias[n], real(-model.velocity_limit[k], rows.bias[n])) + sign * h * data.drift[k]
@@ -190,9 +192,9 @@ def _cone_row(robot: RobotBundle, inputs: Inputs, rows: Rows, k: int) -> None:
         add_entry(model, data, rows, k, x)
         add_entry(model, data, rows, k + 1, y)
         add_entry(model, data, rows, k + 2, z)
-    if is_convex(inputs):
+    if has_soft_limit(inputs, k):
         rate = row_rate(rows, n, state.qvel)
-        yield_at_bound(inputs, rows, n, k, like(inputs.row_mobility[k], data), model.upper[k] - angle, rate)
+        yield_at_bound(inputs, rows, n, k, like(inputs.row_mobility[k], data), model.upper[k] - angle, rate, zero)
         return
     one_sided(rows, inputs, n, model.upper[k] - angle)
     rows.bias[n] -= squeeze
@@ -235,7 +237,7 @@ def opens_cones(robot: RobotBundle, run: RunBundle) -> bool:
     """True if the velocities step.velocity would take the angle of any ball beyond its limit."""
     step = run.step
     for k in range(step.velocity.shape[0]):
-        if is_cone(robot.model, k) and _opens_cone(robot, step, k, run.inputs.time_step[0]):
+        if is_cone(robot.model, k) and _opens_cone(robot, run, k):
             return True
     return False
 
@@ -244,7 +246,8 @@ def opens_cones(robot: RobotBundle, run: RunBundle) -> bool:
 def beyond_limit(robot: RobotBundle, run: RunBundle, k: int, side: int) -> Real:
     """A T, more than 0 where step.velocity would violate a side of dof k's limits, except that of a ball's angle.
 
-    A limit that is a spring also pushes where the step starts beyond it, regardless of the step's end.
+    A limit that is a spring also pushes where the step starts beyond it, regardless of the step's end; one that is soft
+    as in MuJoCo there alone.
     """
     model = robot.model
     v = run.step.velocity[k]
@@ -254,6 +257,8 @@ def beyond_limit(robot: RobotBundle, run: RunBundle, k: int, side: int) -> Real:
         return real(-1.0, v)
     start = coordinate(model, robot.state.qpos, k)
     bound, sign = (model.lower[k], -1.0) if side == LOWER else (model.upper[k], 1.0)
+    if has_soft_limit(run.inputs, k):
+        return sign * (start - bound) + run.inputs.limit_margin[k]
     end = start + run.inputs.time_step[0] * v
     return beyond_bound(start, end, (bound, sign), model.limit_stiffness[k])
 
@@ -272,11 +277,13 @@ def beyond_bound(start: Real, end: Real, side: tuple[float, float], stiffness: f
 
 
 @njit
-def _opens_cone(robot: RobotBundle, step: Step, k: int, h: float) -> bool:
-    """True if the velocities step.velocity would take the ball's angle beyond its limit."""
+def _opens_cone(robot: RobotBundle, run: RunBundle, k: int) -> bool:
+    """True if the velocities step.velocity would take the ball's angle beyond its limit, or it is beyond a soft one."""
     model = robot.model
     x, y, z, angle = ball_rotation(model, robot.state.qpos, k, 0)
-    v = step.velocity
+    v, h = run.step.velocity, run.inputs.time_step[0]
+    if has_soft_limit(run.inputs, k):
+        return angle + run.inputs.limit_margin[k] > model.upper[k]
     if angle > 0.0:
         end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, 0, (x, y, z), angle, h)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
-from artsim.sim.constraints.impedance import is_convex, yield_at_bound
+from artsim.sim.constraints.impedance import has_soft_limit, yield_at_bound
 from artsim.sim.constraints.kinds import AT_LONGEST, AT_SHORTEST, TENDON_ROW
 from artsim.sim.constraints.limit_rows import beyond_bound, give_way, pressing
 from artsim.sim.constraints.row import add_entry, add_row, drift_of, one_sided, row_rate
@@ -33,7 +33,7 @@ def tendon_limit_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment:
     for side in (TENDON_LOWER, TENDON_UPPER):
         if _is_limited(equipment, t, side):
             at, column = robot.model.dof_body.shape[0] + t, side - TENDON_LOWER
-            pressed = pressing(robot, run, rows, run.step.pressed[at, column])
+            pressed = pressing(robot, run, rows, at, run.step.pressed[at, column])
             run.step.pressed[at, column] = pressed
             if any_positive(pressed):
                 n = _limit_row(robot.model, robot.state.qvel, robot.data, run.inputs, rows, equipment, t, side)
@@ -76,12 +76,12 @@ def _limit_row(
         drift = drift_of(data, rows, n)
         give_way(rows, inputs, n, (spring[REFERENCE_K], spring[REFERENCE_B]), gap, row_rate(rows, n, v), drift)
         return n
-    if is_convex(inputs):
-        at = model.dof_body.shape[0] + t
-        yield_at_bound(inputs, rows, n, at, mobility_of_tendon(equipment, t), gap, row_rate(rows, n, v))
+    at, drift = model.dof_body.shape[0] + t, drift_of(data, rows, n)
+    if has_soft_limit(inputs, at):
+        yield_at_bound(inputs, rows, n, at, mobility_of_tendon(equipment, t), gap, row_rate(rows, n, v), drift)
         return n
     one_sided(rows, inputs, n, gap)
-    rows.bias[n] += inputs.time_step[0] * drift_of(data, rows, n)
+    rows.bias[n] += inputs.time_step[0] * drift
     return n
 
 
@@ -96,7 +96,7 @@ def begin_tendon_limits(robot: RobotBundle, run: RunBundle, equipment: Equipment
                 length, column = equipment.data.tendon_length[t], side - TENDON_LOWER
                 lower, upper = equipment.model.tendon_lower[t] - length, length - equipment.model.tendon_upper[t]
                 beyond = lower if side == TENDON_LOWER else upper
-                if is_convex(run.inputs):
+                if has_soft_limit(run.inputs, nv + t):
                     beyond = beyond + run.inputs.limit_margin[nv + t]
                 beyond = where_greater(beyond, zero, chosen, zero)
                 pressed[nv + t, column] = largest(pressed[nv + t, column], beyond)
@@ -114,7 +114,7 @@ def press_tendons(
         for side in (TENDON_LOWER, TENDON_UPPER):
             if _is_limited(equipment, t, side):
                 at, column = nv + t, side - TENDON_LOWER
-                new = where_greater(beyond_tendon_limit(run, equipment, t, side), zero, chosen, zero)
+                new = where_greater(beyond_tendon_limit(run, equipment, nv, t, side), zero, chosen, zero)
                 if not without_rows:
                     new = where_greater(pressed[at, column], zero, zero, new)
                 pressed[at, column] = largest(pressed[at, column], new)
@@ -123,9 +123,9 @@ def press_tendons(
 
 
 @inlined
-def beyond_tendon_limit(run: RunBundle, equipment: EquipmentBundle, t: int, side: int) -> Real:
+def beyond_tendon_limit(run: RunBundle, equipment: EquipmentBundle, nv: int, t: int, side: int) -> Real:
     """A T, more than 0 where the velocities step.velocity would take tendon t beyond a side of its limits, or the
-    tendon starts beyond a limit that is a spring.
+    tendon starts beyond a limit that is a spring; of a soft limit only where it starts beyond.
     """
     start = equipment.data.tendon_length[t]
     end = start
@@ -134,6 +134,8 @@ def beyond_tendon_limit(run: RunBundle, equipment: EquipmentBundle, t: int, side
         end = end + h * equipment.data.tendon_moment[entry] * run.step.velocity[equipment.model.tendon_dof[entry]]
     lower = side == TENDON_LOWER
     bound, sign = (equipment.model.tendon_lower[t], -1.0) if lower else (equipment.model.tendon_upper[t], 1.0)
+    if has_soft_limit(run.inputs, nv + t):
+        return sign * (start - bound) + run.inputs.limit_margin[nv + t]
     return beyond_bound(start, end, (bound, sign), equipment.model.tendon_limit_spring[t, REFERENCE_K])
 
 

@@ -17,8 +17,8 @@ from artsim.sim.articulation.model import D_MAX, D_MIN, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.impedance import (
     behind,
+    has_soft_friction,
     impedance,
-    is_convex,
     safe_reference,
     slowest,
     softened,
@@ -84,10 +84,11 @@ def tendon_rows(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: Equip
         if equipment.model.tendon_friction[t] > 0.0:
             n = tendon_row(model, data, rows, equipment, t, 1.0)
             rows.part[n] = TENDON_FRICTION
-            rows.bias[n] = h * drift_of(data, rows, n)
-            if is_convex(inputs):
-                rate, at = equipment.data.tendon_velocity[t], model.dof_body.shape[0] + t
-                yield_with_friction(inputs, rows, n, at, mobility_of_tendon(equipment, t), rate)
+            drift, at = drift_of(data, rows, n), model.dof_body.shape[0] + t
+            rows.bias[n] = h * drift
+            if has_soft_friction(inputs, at):
+                rate = equipment.data.tendon_velocity[t]
+                yield_with_friction(inputs, rows, n, at, mobility_of_tendon(equipment, t), rate, drift)
             rows.lower[n] = like(-h * equipment.model.tendon_friction[t], data)
             rows.upper[n] = like(h * equipment.model.tendon_friction[t], data)
         tendon_limit_rows(robot, run, rows, equipment, t)

@@ -25,7 +25,7 @@ import math
 from artsim.sim.articulation.kinematics import like, link_frame
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
-from artsim.sim.constraints.impedance import impedance, is_convex, look_ahead, reference_at, yielding
+from artsim.sim.constraints.impedance import impedance, is_convex, looks_ahead, reference_at
 from artsim.sim.constraints.kinds import CONTACT_ROW, EDGES
 from artsim.sim.constraints.row import UNSOLVED, add_row, drift_of, one_sided, row_rate
 from artsim.sim.contact.contact_law import (
@@ -47,7 +47,7 @@ from artsim.sim.foundation.lanes import absolute, any_positive, lane_get, real, 
 from artsim.sim.foundation.records import Real, Reals1, Reals2, Vec3
 from artsim.sim.foundation.scalars import divisor, largest, least
 from artsim.sim.foundation.vec3 import cross, minus, plus, plus_times, put, row_of, times, triple
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS, AnyContacts, ContactBundle
+from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, DIRECTIONS, SOFT_ALONE, AnyContacts, ContactBundle
 from artsim.sim.run_data.registry import SWEEPING
 from artsim.sim.run_data.run_records import (
     ALL_ROWS,
@@ -115,7 +115,14 @@ def contact_rows(
 @inlined
 def is_pyramid(contact: AnyContacts, n: int) -> bool:
     """True if contact n's rows are the edges of a pyramid."""
-    return contact.model.pyramidal[0] == 1 and contact.data.dimension[n] > 1
+    chosen = contact.model.pyramidal[0] == 1 or (contact.model.pyramidal[0] == SOFT_ALONE and contact.data.soft[n] == 1)
+    return chosen and contact.data.dimension[n] > 1
+
+
+@inlined
+def yields(inputs: Inputs, contact: AnyContacts, n: int) -> bool:
+    """True if contact n is soft and acts by MuJoCo's law: its cone is without De Saxcé's shift."""
+    return inputs.soft_law[0] == 1 and contact.data.soft[n] == 1
 
 
 @inlined
@@ -159,10 +166,11 @@ def set_grip(inputs: Inputs, contact: AnyContacts, n: int) -> None:
     far.
 
     Once a contact sticks, a larger coefficient changes nothing, but De Saxcé's shift, μ |v_t|, magnifies the rounding
-    of slips. Soft pyramids, whose softness depends on the coefficient, and the sweeping solvers take the contact's own.
+    of slips. Contacts that yield, soft pyramids, whose softness depends on the coefficient, and the sweeping solvers
+    take the contact's own.
     """
-    whole = SWEEPING[inputs.solver[0]] or (contact.data.soft[n] == 1 and contact.model.pyramidal[0] == 1)
-    whole = whole or is_convex(inputs)
+    whole = SWEEPING[inputs.solver[0]] or (contact.data.soft[n] == 1 and is_pyramid(contact, n))
+    whole = whole or yields(inputs, contact, n)
     for j in range(contact.data.grip.shape[1]):
         mu = contact.data.friction[n, j]
         contact.data.grip[n, j] = mu if whole else least(mu, _most_grip(contact, n, j))
@@ -253,13 +261,14 @@ def count_rows(contact: AnyContacts, n: int) -> int:
 def _add_directions(inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) -> None:
     """Append one row for each dimension of contact n, without columns.
 
-    Rows are scaled so that the cone is circular. Under the convex law the softness of friction is `slack` times that of
-    the normal, and the rows are scaled so that one softness serves all of them.
+    Rows are scaled so that the cone is circular. Where contacts yield as in MuJoCo, the softness of friction is `slack`
+    times that of the normal, and the rows are scaled so that one softness serves all of them.
     """
     first = rows.number[ALL_ROWS]
     friction = _largest_friction(contact, n)
     one = real(1.0, friction)
-    stiffer = 1.0 / math.sqrt(contact.model.slack[0]) if is_convex(inputs) else 1.0
+    as_mujoco = yields(inputs, contact, n)
+    stiffer = 1.0 / math.sqrt(contact.model.slack[0]) if as_mujoco else 1.0
     contact.data.rows[n] = count_rows(contact, n)
     for k in range(contact.data.dimension[n]):
         row = _add_row(rows, contact, n)
@@ -271,7 +280,7 @@ def _add_directions(inputs: Inputs, rows: Rows, contact: AnyContacts, n: int) ->
             contact.data.scale[n, k] = stiffer * contact.data.scale[n, k]
     rows.cone[first] = contact.data.dimension[n] if contact.data.dimension[n] > 1 else 0
     rows.slope[first] = friction / stiffer
-    rows.shifting[first] = zero_like(friction) if is_convex(inputs) else friction
+    rows.shifting[first] = zero_like(friction) if as_mujoco else friction
 
 
 @njit
@@ -471,9 +480,9 @@ def set_targets(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyCont
     model, data = robot.model, robot.data
     h = inputs.time_step[0]
     pyramid = is_pyramid(contact, n)
-    if is_convex(inputs):
+    if contact.data.soft[n] == 1:
         for k in range(contact.data.rows[n]):
-            _yield(robot.state, rows, contact, n, k, h, pyramid)
+            _soften(robot.state, inputs, rows, contact, n, k)
         return
     aim_normal_rows(robot, inputs, rows, contact, n)
     for k in range(normal_rows(contact, n), contact.data.rows[n]):
@@ -481,12 +490,8 @@ def set_targets(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: AnyCont
         rows.bias[row] = h * _drift(model, data, rows, row) + _belt(contact, n, k, pyramid)
         if k < 3:
             rows.bias[row] += 0.5 * h * contact.data.swerve[n, k - 1] * contact.data.scale[n, k]
-    if contact.data.soft[n] == 1:
-        for k in range(contact.data.rows[n]):
-            _soften(robot.state, rows, contact, n, k, h, _belt(contact, n, k, pyramid), pyramid)
-    else:
-        aim_rebounds(robot, inputs, rows, contact, n)
-        _bend_anew(rows, contact, n)
+    aim_rebounds(robot, inputs, rows, contact, n)
+    _bend_anew(rows, contact, n)
 
 
 @inlined
@@ -585,34 +590,36 @@ def _reach(rows: Rows, row: int) -> Real:
 
 
 @njit
-def _soften(
-    state: State, rows: Rows, contact: AnyContacts, n: int, k: int, h: float, belt: Real, pyramid: bool
-) -> None:
-    """Make row k of contact n compliant as in MuJoCo (constraints/impedance.py); friction is damped only, since it has
-    no reference position.
+def _soften(state: State, inputs: Inputs, rows: Rows, contact: AnyContacts, n: int, k: int) -> None:
+    """Bias and softness of row k of contact n, which yields as in MuJoCo (constraints/impedance.py); friction is damped
+    only, since it has no reference position.
+
+    By Coulomb's law friction is as soft as the normal but for the share `slack`; otherwise its rows are scaled for it.
     """
-    row = contact.data.row[n] + k
-    hardness = contact.data.hardness[n]
+    row, h = contact.data.row[n] + k, inputs.time_step[0]
+    pyramid = is_pyramid(contact, n)
+    hardness, belt = contact.data.hardness[n], _belt(contact, n, k, pyramid)
     zero = zero_like(hardness)
     most = contact.data.impedance[n, 1]
     K, B = reference_at(contact.data.reference, n, most, h)
     z, y = h * B, h * h * K * hardness
-    g, S = look_ahead(z, y)
+    g, S = looks_ahead(inputs, z, y)
     rate = row_rate(rows, row, state.qvel) + belt
     if k == 0 or pyramid:
         bias = (y / h * contact.data.gap[n] + (z - g * z - 1.0) * rate) / S
+        rows.lower[row] = zero
     else:  # by the S of the normal, since all rows of a cone have one cfm
         _, B = reference_at(contact.data.friction_reference, n, most, h)
-        bias = (least(h * B / S, zero + _MOST_DAMPED) - 1.0) * rate
+        damped = zero + h * B if is_convex(inputs) else least(h * B / S, zero + _MOST_DAMPED)
+        bias = (damped - 1.0) * rate
     rows.bias[row] = bias + belt
-    rows.error[row] = zero
-    rows.rate[row] = zero
+    rows.error[row] = rows.rate[row] = zero
     resistance = _mobility(contact, n) * (1.0 - hardness) / (divisor(hardness) * S)
     cfm = where_greater(hardness, zero, resistance, zero)  # no hardness: this lane has no contact here
     if pyramid:
         cfm = cfm * _softness_of_edges(contact, n)
     rows.cfm[row] = cfm
-    if k > 0 and not pyramid:
+    if k > 0 and not pyramid and not yields(inputs, contact, n):
         rows.bias[row] -= held_beyond(contact.model.slack[0], cfm, contact.data.start[n, k])
 
 
@@ -630,31 +637,6 @@ def _softness_of_edges(contact: AnyContacts, n: int) -> Real:
     engine_core_constraint.c)."""
     square = contact.data.grip[n, 0] * contact.data.grip[n, 0]
     return 2.0 * square * contact.model.slack[0] * (1.0 + square)
-
-
-@njit
-def _yield(state: State, rows: Rows, contact: AnyContacts, n: int, k: int, h: float, pyramid: bool) -> None:
-    """Bias and softness of row k of contact n under the convex law (impedance.py: yielding); friction is damped only,
-    since it has no reference position.
-    """
-    row = contact.data.row[n] + k
-    hardness = contact.data.hardness[n]
-    zero = zero_like(hardness)
-    normal = k == 0 or pyramid
-    reference = reference_at(
-        contact.data.reference if normal else contact.data.friction_reference, n, contact.data.impedance[n, 1], h
-    )
-    belt = _belt(contact, n, k, pyramid)
-    gap = contact.data.gap[n] if normal else zero
-    rate = row_rate(rows, row, state.qvel) + belt
-    bias, cfm = yielding(h, reference, hardness, zero + _mobility(contact, n), gap, rate)
-    if pyramid:
-        cfm = cfm * _softness_of_edges(contact, n)
-    rows.bias[row] = bias + belt
-    rows.cfm[row] = where_greater(hardness, zero, cfm, zero)  # no hardness: this lane has no contact here
-    rows.error[row] = rows.rate[row] = zero
-    if normal:
-        rows.lower[row] = zero
 
 
 # ------------------------------------------------------------------ restitution

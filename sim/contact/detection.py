@@ -66,6 +66,7 @@ from artsim.sim.geometry.contacts import (
     CONTACTS,
     DIRECTIONS,
     FOUND_CONTACTS,
+    LEAST_MIX,
     TOUCHING,
     AnyContacts,
     AnySweep,
@@ -81,7 +82,6 @@ _ACCELERATION = 20.0  # [m/s²] that a body may acquire without warning: gravity
 _GROWTH = 1.5  # factor for margins that were too small
 _TOGETHER = 0.5  # share of the speeds left in a frame that is worth moving with
 _ALIGNED = 1e-20  # square of the sine of the angle to the normal above which an axis has a direction in the plane
-_MIXED = 1e-15  # a smaller weight of softness counts as none
 
 
 # ------------------------------------------------------------------ in the step
@@ -666,7 +666,7 @@ def _alignment(contact: ContactBundle, narrow: NarrowBundle, a: int, b: int) -> 
     R = contact.data.rotation[b]
     found = (0.0, 0.0, 0.0)
     aligned = narrow.shapes.kind[a] == PLANE and narrow.shapes.kind[b] == CAPSULE
-    if aligned and (differs or contact.model.pyramidal[0] == 1):
+    if aligned and (differs or contact.model.pyramidal[0] != 0):
         found = (R[0, 2], R[1, 2], R[2, 2])
     return found
 
@@ -781,6 +781,6 @@ def _share(contact: ContactBundle, a: int, b: int) -> float:
     """Weight of a's softness in the mix with b's: 0 to 1."""
     if contact.model.priority[a] != contact.model.priority[b]:
         return 1.0 if contact.model.priority[a] > contact.model.priority[b] else 0.0
-    first = contact.model.mix[a] if contact.model.mix[a] >= _MIXED else 0.0
-    second = contact.model.mix[b] if contact.model.mix[b] >= _MIXED else 0.0
+    first = contact.model.mix[a] if contact.model.mix[a] >= LEAST_MIX else 0.0
+    second = contact.model.mix[b] if contact.model.mix[b] >= LEAST_MIX else 0.0
     return first / (first + second) if first + second > 0.0 else 0.5

@@ -34,6 +34,8 @@ from artsim.sim.run_data.phases import Clock
 TOUCHING = 1e-6  # [m] a gap below which shapes touch
 SHARP, RIM, OVAL = range(3)  # a contact does not roll over a shape, or with its centre; rolls on a rim; on an ellipsoid
 DIRECTIONS = 6  # of a contact: normal, two tangents, torsion, two rollings
+SOFT_ALONE = 2  # of Contacts.pyramidal
+LEAST_MIX = 1e-15  # a smaller weight of softness counts as none
 ALONG_NORMAL, ALONG_TANGENT = range(2)  # the first of them, and of the lines of a contact's frame
 # entries of ContactWork.number: contacts stored, and contacts detected
 CONTACTS, FOUND_CONTACTS = range(2)
@@ -83,7 +85,7 @@ class Contacts(NamedTuple):
     pair_gap: ConstReals1  # (np,)
     pair_adhesion: ConstReals1  # (np,)
     # per run
-    pyramidal: ConstInts1  # (1,) 1: friction cones are pyramids
+    pyramidal: ConstInts1  # (1,) 1: friction cones are pyramids; SOFT_ALONE: those of soft contacts
     slack: ConstReals1  # (1,) share of their normal's softness that the friction of soft contacts keeps
     mobility: ConstReals1  # (n,) velocity per impulse of the centre of mass of its link, the scale of softness [1/kg]
 

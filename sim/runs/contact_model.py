@@ -8,7 +8,7 @@ import numpy as np
 
 from artsim.collision.build import Built, build_shapes
 from artsim.collision.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, PLANE, SPHERE, Shapes
-from artsim.sim.articulation.description import Articulation, Geom, Pose, Surface
+from artsim.sim.articulation.description import Articulation, FileOptions, Geom, Pose, Surface
 from artsim.sim.articulation.mobility import centre_mobilities
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.sliders import sliding_masses_of
@@ -16,11 +16,11 @@ from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.collision_pairs import CollisionPairs, ExplicitPairs, collision_pairs, conventions_of_links
-from artsim.sim.geometry.contacts import OVAL, RIM, SHARP, Contacts, Touching
+from artsim.sim.geometry.contacts import OVAL, RIM, SHARP, SOFT_ALONE, Contacts, Touching
 from artsim.sim.geometry.solids import Kept, read_solids
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
-from artsim.sim.runs.convex_law import soft_geom
+from artsim.sim.runs.contact_laws import soft_geom
 from artsim.sim.runs.overlaps import without_overlaps
 from artsim.sim.runs.settings import CONVEX
 
@@ -56,7 +56,7 @@ def touching_shapes(articulation: Articulation, robot: Robot, config: RunConfig,
     if not len(built.geom):
         return None
     built = built._replace(geom=used[built.geom])
-    contacts = _contacts(robot, pairs, built, config, articulation.options.friction_stiffness)
+    contacts = _contacts(robot, pairs, built, config, articulation.options)
     kept = kept_pieces(articulation, [geom for _, geom in pairs.geoms], built)
     touching = Touching(contacts, built.shapes, _names(pairs), kept)
     keeps = config.keep_overlaps or config.contact_law == CONVEX  # as MuJoCo does
@@ -96,9 +96,7 @@ def kept_pieces(articulation: Articulation, geoms: Sequence[Geom], built: Built,
 # ------------------------------------------------------------------ arrays
 
 
-def _contacts(
-    robot: Robot, pairs: CollisionPairs, built: Built, config: RunConfig, friction_stiffness: float
-) -> Contacts:
+def _contacts(robot: Robot, pairs: CollisionPairs, built: Built, config: RunConfig, options: FileOptions) -> Contacts:
     model = robot.model
     geom = built.geom
     link = np.array([pairs.geoms[n].link for n in geom], np.int64)
@@ -138,8 +136,8 @@ def _contacts(
         "reach": _reach(pairs.explicit, margin + gap, allowed),
         "restitution": _restitutions(restitution, config.cone),
         "belt": np.array([pairs.geoms[k].geom.surface.velocity for k in geom], float).reshape(n, 6),
-        "pyramidal": np.array([config.cone == "pyramidal"], np.int64),
-        "slack": np.array([1.0 / max(friction_stiffness, 1.0)]),  # never stiffer than the normal direction
+        "pyramidal": np.array([_pyramids(config.cone, options)], np.int64),
+        "slack": np.array([1.0 / max(options.friction_stiffness, 1.0)]),  # never stiffer than the normal direction
         "mobility": link_mobilities(robot, link) if is_soft else np.zeros(n),
     }
     for name, values in arrays.items():
@@ -160,6 +158,14 @@ def _restitutions(values: list[float], cone: str) -> Array:
     if any(values) and cone == "pyramidal":
         raise UsageError("pyramidal friction cones do not bounce; leave restitution away, or --cone elliptic")
     return np.array(values, float)
+
+
+def _pyramids(cone: str, options: FileOptions) -> int:
+    """Contacts.pyramidal. Where the cone is left open, soft contacts have that of the file, MuJoCo's default a
+    pyramid."""
+    if cone == "auto":
+        return SOFT_ALONE if options.cone != "elliptic" else 0
+    return int(cone == "pyramidal")
 
 
 def _extents(shapes: Shapes) -> Real:

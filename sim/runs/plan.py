@@ -33,8 +33,14 @@ from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork, may_crowd
 from artsim.sim.runs.compiled_robot import compiled_robot, hard_axes, tied
 from artsim.sim.runs.compliances import common_erp, told_of_compliances, told_of_open_loops, with_constraint_names
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.contact_laws import (
+    soft_limits,
+    softness_inputs,
+    told_of_law,
+    with_default_softness,
+    with_served_law,
+)
 from artsim.sim.runs.contact_model import touching_shapes
-from artsim.sim.runs.convex_law import softness_inputs, with_default_softness
 from artsim.sim.runs.joint_values import (
     dof_values,
     drive_inputs,
@@ -55,7 +61,7 @@ from artsim.sim.runs.refusals import (
     refuse_unservable,
     with_rows_for_contacts,
 )
-from artsim.sim.runs.settings import CONVEX, DEFAULT_RECORD, LEAST_DT, TIME_STEP
+from artsim.sim.runs.settings import CONVEX, COULOMB, DEFAULT_RECORD, LEAST_DT, TIME_STEP
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
@@ -200,6 +206,8 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     if config.contact_law == CONVEX:
         articulation = with_default_softness(articulation)
     robot = compiled_robot(articulation, config)
+    asked = config.contact_law
+    config = with_served_law(robot, config)
     pushed = link_wrenches(robot.labels.links, config)
     equipped = equip(tied(articulation, config), robot.compiled, pushed.wrenches)
     config = _with_loop_targets(config, EquipmentLabels() if equipped is None else equipped.labels)
@@ -211,6 +219,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     if touching is not None and chosen == "auto":
         config = with_rows_for_contacts(config, notes)
     inputs = _plan_inputs(articulation, config, robot, equipped, notes)
+    notes += told_of_law(articulation, asked, config, touching)
     refuse_unservable(robot, config, equipped, touching)
     refuse_turning_drives(config, robot, inputs)
     target = dof_values(config.target, robot.labels, "target", held_places(robot.model, start.qpos))
@@ -264,7 +273,9 @@ def _plan_start(
     names = EquipmentLabels() if equipped is None else equipped.labels
     key = find_keyframe(articulation, config.keyframe)
     soft = config.contact_law == CONVEX
-    qpos = initial_qpos(robot.compiled, config.q0, notes, key.qpos, config.base_pose, soft=soft)
+    places = key.qpos, config.base_pose
+    yielding = soft_limits(articulation, config, robot)
+    qpos = initial_qpos(robot.compiled, config.q0, notes, *places, soft=soft, yielding=yielding)
     if articulation.conventions.pose_drawn and not (key.qpos or soft):
         notes += moved_into_limits(robot.compiled, qpos)
     if equipped is not None:
@@ -351,7 +362,8 @@ def with_options(articulation: Articulation, config: RunConfig, notes: list[str]
     dt = config.dt if config.dt is not None else time_step(articulation)
     cone = config.cone
     if cone == "auto":
-        cone = (articulation.options.cone or "pyramidal") if config.contact_law == CONVEX else "elliptic"
+        cones = {COULOMB: "elliptic", CONVEX: articulation.options.cone or "pyramidal"}
+        cone = cones.get(config.contact_law, "auto")
     return replace(config, dt=dt, integrator=integrator, cone=cone)
 
 

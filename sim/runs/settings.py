@@ -57,7 +57,7 @@ from artsim.sim.runs.setting import (
 COORDINATES = ("reduced", "maximal")
 SCHEMES = ("auto", "baumgarte", "implicit")
 CONES = ("auto", "elliptic", "pyramidal")
-COULOMB, CONVEX = CONTACT_LAWS = ("coulomb", "convex")
+FILE, COULOMB, CONVEX = CONTACT_LAWS = ("file", "coulomb", "convex")
 COUPLINGS = ("auto", "exact", "rows", "compliant")
 DEFAULT_RECORD = (
     "qpos",
@@ -351,16 +351,17 @@ class Settings:
     )
     restitution: float = CONTACT(0.0, "Coefficient of restitution of all contacts.", bounds=SHARE, changes=True)
     contact_law: str = CONTACT(
-        COULOMB,
-        "Law of contacts, limits and friction. coulomb: hard, Coulomb's friction exactly. convex: MuJoCo's, soft and "
-        "convex, with MuJoCo's steps and its defaults for what the file leaves out; --integrator euler, "
-        "implicitfast or runge-kutta, as the file says.",
+        FILE,
+        "Law of contacts, limits and friction. file: hard, Coulomb's friction exactly, but where an MJCF file gives "
+        "softness (solref, solimp): soft and convex as in MuJoCo. coulomb: contacts by Coulomb's law, soft or not, "
+        "and hard limits. convex: all as in MuJoCo, with its steps and its defaults for what the file leaves out; "
+        "--integrator euler, implicitfast or runge-kutta, as the file says.",
         choices=CONTACT_LAWS,
     )
     cone: str = CONTACT(
         "auto",
         "Shape of the friction cone. A pyramid, MuJoCo's default, allows less friction between its axes than the "
-        "cone of Coulomb's law. auto: elliptic; under --contact-law convex the file's.",
+        "cone of Coulomb's law. auto: of contacts that are soft as in MuJoCo the file's, otherwise elliptic.",
         choices=CONES,
     )
     continuous: bool = CONTACT(
@@ -529,7 +530,7 @@ class RunSettings(TypedDict, total=False):
     ground_height: float
     ground_friction: float
     restitution: float
-    contact_law: Literal["coulomb", "convex"]
+    contact_law: Literal["file", "coulomb", "convex"]
     cone: Literal["auto", "elliptic", "pyramidal"]
     continuous: bool
     decompose: bool

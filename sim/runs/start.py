@@ -12,6 +12,7 @@ from artsim.sim.articulation.model import BALL, BY_PLACE, BY_TURN, FREE, Compile
 from artsim.sim.articulation.poses import at_leader
 from artsim.sim.articulation.turn_limits import about_axis, axis_couplings, follow_axes, start_notes, twist_rates
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
+from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.placing import place_bases
 from artsim.sim.runs.settings import Place, Value
@@ -37,10 +38,11 @@ def initial_qpos(
     bases: Mapping[str, Place] | None = None,
     *,
     soft: bool = False,
+    yielding: Array | None = None,
 ) -> Real:
     """Initial coordinates (nq,): those of a keyframe or of the file's pose clamped to the limits, replaced by `bases`,
-    the poses of free bodies, then by `given` values; followers are set last. `soft`: limits and couplings that are rows
-    yield, and move nothing.
+    the poses of free bodies, then by `given` values; followers are set last. `soft`: couplings that are rows yield, and
+    move nothing; `yielding` (nv,): nor do the limits of these dofs.
 
     Raises UsageError: unknown coordinate, value not finite, or a follower that contradicts its leader.
     """
@@ -49,8 +51,7 @@ def initial_qpos(
         q = np.array(key, float)
     else:
         q = compiled.reference.copy()
-        if not soft:
-            _clamp(model, q)
+        _clamp(model, q, np.zeros(len(model.dof_coord), bool) if yielding is None else yielding)
     place_bases(model, labels, q, bases or {})
     for name, value in given.items():
         if name not in labels.coords:
@@ -117,9 +118,10 @@ def _place_row_followers(model: Model, labels: Labels, q: Real, given: Value) ->
                 q[coord], _ = at_leader(p, q[model.dof_coord[leader]] if leader >= 0 else 0.0)
 
 
-def _clamp(model: Model, q: Real) -> None:
-    """Move independent coordinates into their own limits and, through linear couplings, their followers'."""
-    low, high = model.lower.copy(), model.upper.copy()
+def _clamp(model: Model, q: Real, yielding: Array) -> None:
+    """Move independent coordinates into their own limits and, through linear couplings, their followers', but for the
+    limits of dofs that yield (nv,)."""
+    low, high = np.where(yielding, -np.inf, model.lower), np.where(yielding, np.inf, model.upper)
     couplings = [*zip(model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True)][::-1]
     hard = np.flatnonzero(model.row_frequency < 0)
     rows = [*zip(model.row_follower[hard], model.row_leader[hard], model.row_polynomial[hard], strict=True)]

@@ -70,7 +70,7 @@ def _begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
         if model.row_impedance[c, D_MIN] >= 0.0 and step.effective_coupling[c] == 0.0:
             step.effective_coupling[c] = model.row_mobility[c]
     if equipment is not None:
-        calibrate(robot, equipment, step, run.inputs.convex[0])
+        calibrate(robot, equipment, step, run.inputs.limit_impedance.shape[0] > 0)
     else:
         weigh_springs(model, run, equipment)
     expand(model, state.qpos, state.qvel, robot.data)

@@ -13,13 +13,13 @@ from artsim.sim.equipment.arrays import CONSTANT, MUSCLE, PER_LENGTH, PER_VELOCI
 from artsim.sim.equipment.tendons import add_tendon_inertia, has_inertia, rest_lengths, tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import NOT_CONVEX, Step
+from artsim.sim.run_data.run_records import Step
 
 
 @njit
-def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step, law: int) -> None:
-    """Store in equipment.data the lengths and mobilities that are defined in the pose of the file. Runs once. `law`:
-    Inputs.convex.
+def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step, soft: bool) -> None:
+    """Store in equipment.data the lengths and mobilities that are defined in the pose of the file. Runs once. `soft`:
+    limits or dry friction are.
 
     Mobilities are MuJoCo's: of the tree without couplings but with the inertia of tendons. The M of these mobilities is
     left factorised in data.mass_matrix and equipment.data.row2 until the step computes its own.
@@ -43,7 +43,7 @@ def calibrate(robot: RobotBundle, equipment: EquipmentBundle, step: Step, law: i
         equipment.data.tendon_length0[t] = equipment.data.tendon_length[t]
     for a in range(equipment.model.actuator_target.shape[0]):
         equipment.data.actuator_damping[a] = -equipment.model.bias_parameters[a, PER_VELOCITY]
-    tied = equipment.model.tendon_lower.shape[0] > 0 and law != NOT_CONVEX
+    tied = equipment.model.tendon_lower.shape[0] > 0 and soft
     if tied or _needs_mobilities(model, equipment):  # otherwise M may be singular
         composites(model, data)
         mass_matrix(model, data)

@@ -47,6 +47,7 @@ from artsim.sim.run_data.run_records import (
     EXCESS_STEP,
     IMPACT,
     LAG,
+    LIMIT,
     LOOP,
     LOWEST,
     MEDIUM,
@@ -207,6 +208,7 @@ def _settle(
     deep, open_by = step.yielded[START_DEPTH], step.loop_gap[LINEAR]
     speed = 2.0 * deep / RECOVERY  # of bodies that are pushed out, and turn
     placed = _moving_mass(model) * (_LOOSE + 0.5 * speed * speed + _weight_of(model) * max(deep, open_by))
+    soft_limits = run.inputs.limit_impedance.shape[0] > 0  # as stiff as the inertia that they meet
     given = 0.0
     taken = 0.0
     for s in range(SOURCES):
@@ -214,7 +216,8 @@ def _settle(
         if s == PASSIVE:
             account[CEILING + s] = min(account[CEILING + s], gave)
         elif s > PASSIVE and time <= _PLACING:
-            account[CEILING + s] = max(account[CEILING + s], min(gave, placed))
+            most = math.inf if s == LIMIT and soft_limits else placed
+            account[CEILING + s] = max(account[CEILING + s], min(gave, most))
         credit = min(account[CEILING + s], gave)
         given += credit - account[CREDIT + s]
         taken += max(account[CREDIT + s] - credit, 0.0)

@@ -27,7 +27,7 @@ def find_exerted(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle)
     at the end of the step. Needs the robot's kinematics in robot.data.
     """
     state, step, found = robot.state, run.step, equipment.data
-    calibrate(robot, equipment, step, run.inputs.convex[0])
+    calibrate(robot, equipment, step, run.inputs.limit_impedance.shape[0] > 0)
     find_single_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
     find_resisted(robot, state.qvel, run, equipment, run.inputs.time_step[0])
     for k in range(step.force.shape[0]):

@@ -12,7 +12,7 @@ from artsim.sim.articulation.state import RobotBundle, make_state, make_workspac
 from artsim.sim.equipment.arrays import EquipmentBundle, EquipmentWork, make_equipment_work
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import Entry, bind, njit
-from artsim.sim.run_data.run_records import NOT_CONVEX, RunBundle
+from artsim.sim.run_data.run_records import RunBundle
 from artsim.sim.runs.control_tables import make_inputs
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 def actuators(robot: Any, run: Any, equipment: Any) -> None:
     """Forces at the state state, in equipment_data."""
     model, state, data = robot.model, robot.state, robot.data
-    calibrate(robot, equipment, run.step, NOT_CONVEX)
+    calibrate(robot, equipment, run.step, False)
     kinematics(model, state.qpos, data)
     world_inertia(model, data)
     equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)

@@ -14,7 +14,7 @@ from artsim.sim.constraints.kinds import RowOrigins
 from artsim.sim.equipment.arrays import EquipmentBundle, make_equipment_work
 from artsim.sim.equipment.forces import equipment_forces
 from artsim.sim.foundation.jit import Entry, bind, njit
-from artsim.sim.run_data.run_records import NOT_CONVEX, Rows, RunBundle
+from artsim.sim.run_data.run_records import Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.control_tables import make_inputs
 from artsim.sim.runs.plan import Plan
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 def at_configuration(robot: Any, run: Any, rows: Any, equipment: Any, solver: Any) -> None:
     """Rows in rows, forces in equipment_data, everything explicit, at the state state."""
     model, state, data = robot.model, robot.state, robot.data
-    calibrate(robot, equipment, run.step, NOT_CONVEX)
+    calibrate(robot, equipment, run.step, False)
     expand(model, state.qpos, state.qvel, data)
     kinematics(model, state.qpos, data)
     world_inertia(model, data)

@@ -8,7 +8,6 @@ from artsim.sim.articulation.kinematics import accelerations, kinematics, veloci
 from artsim.sim.equipment.tendon_forces import tendon_forces
 from artsim.sim.equipment.tendons import tendon_drift, tendon_paths
 from artsim.sim.foundation.jit import njit
-from artsim.sim.run_data.run_records import NOT_CONVEX
 from artsim.sim.stepping.calibration import calibrate
 
 
@@ -16,7 +15,7 @@ from artsim.sim.stepping.calibration import calibrate
 def tendons(robot: Any, step: Any, equipment: Any) -> None:
     """Lengths, velocities, moments and forces at the state; step.qacc[t] is J̇ v of tendon t, if there is room."""
     model, state, data = robot.model, robot.state, robot.data
-    calibrate(robot, equipment, step, NOT_CONVEX)
+    calibrate(robot, equipment, step, False)
     kinematics(model, state.qpos, data)
     velocities(model, state.qvel, data)
     tendon_paths(robot, state.qpos, state.qvel, equipment)
