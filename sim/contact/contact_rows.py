@@ -516,12 +516,13 @@ def aim_normal_rows(robot: RobotBundle, inputs: Inputs, rows: Rows, contact: Any
 @inlined
 def _belt(contact: AnyContacts, n: int, k: int, pyramid: bool) -> Real:
     """Velocity of moving surfaces along row k of contact n."""
-    zero = zero_like(contact.data.grip[n, 0])
+    direction = k // 2 if pyramid else k - 1  # in the tangent plane
+    if direction < 0 or direction > 2:
+        return zero_like(contact.data.grip[n, 0])
+    along = contact.data.belt[n, direction]
     if pyramid:
-        mu = contact.data.grip[n, k // 2] if k < 4 else zero
-        along = contact.data.belt[n, min(k // 2 + 1, 2)]
-        return contact.data.belt[n, ALONG_NORMAL] + (mu if k % 2 == 0 else -mu) * along
-    return contact.data.belt[n, k] * contact.data.scale[n, k] if k < 3 else zero
+        return (contact.data.grip[n, direction] if k % 2 == 0 else -contact.data.grip[n, direction]) * along
+    return contact.data.scale[n, k] * along
 
 
 @inlined

@@ -60,6 +60,7 @@ from artsim.sim.foundation.vec3 import (
 )
 from artsim.sim.geometry.contacts import (
     ALONG_NORMAL,
+    ALONG_TANGENT,
     BEFORE_DIMENSION,
     BEFORE_GAP,
     BEFORE_POINT,
@@ -691,7 +692,7 @@ def _set_frame(R: Reals2, n: Vec3, axis: Vec3) -> None:
 
 @inlined
 def _set_belt(contact: ContactBundle, n: int) -> None:
-    """Set the velocities of the two surfaces at contact n if geoms are belts."""
+    """Set the velocities of the two surfaces at contact n, in its tangent plane, if geoms are belts."""
     for k in range(3):
         contact.data.belt[n, k] = 0.0
     for end in range(2):
@@ -703,8 +704,9 @@ def _set_belt(contact: ContactBundle, n: int) -> None:
         v = turn(contact.data.rotation, shape, triple(b))
         w = turn(contact.data.rotation, shape, triple_at(b, 3))
         v = plus(v, cross(w, minus(contact.data.point[n], contact.data.position[shape])))
-        for k in range(3):
-            contact.data.belt[n, k] += sign * dot(contact.data.frame[n, k], v)
+        for k in range(2):
+            contact.data.belt[n, k] += sign * dot(contact.data.frame[n, ALONG_TANGENT + k], v)
+        contact.data.belt[n, 2] += sign * dot(contact.data.frame[n, ALONG_NORMAL], w)
 
 
 @njit

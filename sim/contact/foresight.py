@@ -325,7 +325,7 @@ def aim(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyContacts, ch
         contact.data.unaimed[n] = where_greater(aimed, zero, contact.data.curve[n], contact.data.unaimed[n])
         aimed = where_greater(zero + _UNKNOWN, contact.data.ahead[n], aimed, zero)
         ahead = where_greater(aimed, zero, contact.data.ahead[n], contact.data.distance[n])
-        rate = _rate(rows, contact, n, run.step.velocity) + contact.data.belt[n, ALONG_NORMAL]
+        rate = _rate(rows, contact, n, run.step.velocity)
         curve = (ahead - contact.data.distance[n]) / h - rate
         change = curve - contact.data.curve[n]
         odd = _ODD * _turned_inside(robot.model, robot.data, h, contact, n)
@@ -352,7 +352,7 @@ def _floor(robot: RobotBundle, h: float, rows: Rows, contact: AnyContacts, n: in
     up to the change of their rotation meanwhile; closing faster than the curvature of their motion is an impact.
     """
     asked = rows.rate[contact.data.row[n]] * contact.data.gap[n]
-    closing = -_rate(rows, contact, n, robot.state.qvel) - contact.data.belt[n, ALONG_NORMAL]
+    closing = -_rate(rows, contact, n, robot.state.qvel)
     zero, size = zero_like(closing), size_at(contact, n)
     angle = h * _fastest_turn(robot.data, contact, n)
     way = h * _passing(robot.model, robot.data, contact, n) + 2.0 * angle * size
@@ -396,7 +396,7 @@ def _curve_of(rows: Rows, contact: AnyContacts, n: int) -> Real:
     """The part of contact n's bias that stands for the curvature of its gap [m/s]."""
     row = contact.data.row[n]
     bias = 0.5 * (rows.bias[row] + rows.bias[row + 1]) if is_pyramid(contact, n) else rows.bias[row]
-    return bias - rows.rate[row] * contact.data.gap[n] - contact.data.belt[n, ALONG_NORMAL]
+    return bias - rows.rate[row] * contact.data.gap[n]
 
 
 @inlined

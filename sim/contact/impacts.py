@@ -29,7 +29,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import absolute, any_positive, highest, real, where_greater, zero_like
 from artsim.sim.foundation.records import Lanes1, Real
 from artsim.sim.foundation.scalars import divisor, largest, least
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts
+from artsim.sim.geometry.contacts import CONTACTS, AnyContacts
 from artsim.sim.run_data.run_records import Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.calls import answer, forms_mass_matrix
@@ -60,7 +60,7 @@ def pass_on_blows(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCo
         contact.bounces.blow[n] = zero  # here: 1 where it bounces
         if _can_bounce(contact, n):
             row = contact.data.row[n]
-            rate = row_rate(rows, row, robot.state.qvel) + contact.data.belt[n, ALONG_NORMAL]
+            rate = row_rate(rows, row, robot.state.qvel)
             bounce = bounces(contact, n, rate, run.inputs.time_step[0])
             contact.bounces.blow[n] = bounce
             meets = largest(meets, bounce)
@@ -201,12 +201,11 @@ def _choose(
         if contact.data.row[n] < 0 or contact.data.soft[n] == 1:
             continue
         row = contact.data.row[n]
-        belt = contact.data.belt[n, ALONG_NORMAL]
         e = contact.data.restitution[n]
-        held = -largest(contact.data.gap[n], zero) / h - belt - along_row(rows, row, half)
+        held = -largest(contact.data.gap[n], zero) / h - along_row(rows, row, half)
         contact.bounces.wish[n] = where_greater(e, zero, contact.bounces.wish[n], held)
         if any_positive(e):
-            rate = along_row(rows, row, v) + belt
+            rate = along_row(rows, row, v)
             bounce = where_greater(e, zero, chosen * bounces(contact, n, rate, h), zero)
             contact.bounces.blow[n] = bounce
             time = contact.bounces.opening[n] / divisor(-rate)
@@ -216,12 +215,11 @@ def _choose(
     for n in range(contact.data.number[CONTACTS]):
         if not _can_bounce(contact, n):
             continue
-        belt = contact.data.belt[n, ALONG_NORMAL]
-        rate = along_row(rows, contact.data.row[n], v) + belt
+        rate = along_row(rows, contact.data.row[n], v)
         if any_positive(contact.bounces.blow[n]):
             late = contact.bounces.opening[n] / divisor(-rate) - soonest - _AT_ONCE * h
             now = where_greater(late, zero, zero, contact.bounces.blow[n])
-            speed = speed_of_rebound(robot.model, contact, n, rate) - belt
+            speed = speed_of_rebound(robot.model, contact, n, rate)
             contact.bounces.wish[n] = where_greater(now, zero, speed, contact.bounces.wish[n])
             contact.bounces.blow[n] = zero
         contact.bounces.opening[n] = largest(contact.bounces.opening[n] + soonest * rate, zero)

@@ -16,7 +16,7 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
 from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.scalars import largest, least
-from artsim.sim.geometry.contacts import ALONG_NORMAL, CONTACTS, AnyContacts, ContactBundle
+from artsim.sim.geometry.contacts import CONTACTS, AnyContacts, ContactBundle
 from artsim.sim.run_data.run_records import ALL_ROWS, RESIDUAL, Inputs, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.solvers.calls import factorise_system, reduce_system
@@ -168,7 +168,7 @@ def _weaken_alone(robot: RobotBundle, run: RunBundle, rows: Rows, contact: AnyCo
     zero, e = zero_like(chosen), contact.data.restitution[n]
     bounce = where_greater(e, zero, chosen * (1.0 - contact.bounces.hit[n]), zero)
     if any_positive(bounce):
-        rate = row_rate(rows, contact.data.row[n], robot.state.qvel) + contact.data.belt[n, ALONG_NORMAL]
+        rate = row_rate(rows, contact.data.row[n], robot.state.qvel)
         bounce = bounce * bounces(contact, n, rate, run.inputs.time_step[0])
         if any_positive(bounce):
             bounce = bounce * gains(robot.state, rows, run.step, contact, n)

@@ -130,7 +130,7 @@ class ContactWork(NamedTuple):
     restitution: Reals1  # (k,)
     adhesion: Reals1  # (k,) adhesion of the two surfaces while they are near [N]
     pull: Reals1  # (k,) adhesion, including that of adhesion actuators [N]
-    belt: Reals2  # (k, 3) velocity of b's moving surface against a's, along the frame's axes [m/s]
+    belt: Reals2  # (k, 3) velocity of b's surface against a's, along tangents and about the normal [m/s, rad/s]
     arm: Reals3  # (k, 2, 3) the point, from the origins of the two bodies, world axes [m]
     roll: Reals2  # (k, 3) W⁻¹ of the surface over which the contact moves, in tangents: 11, 12, 22 (rolling.py) [m]
     span: Reals1  # (k,) farthest that the contact moves over it in a step [m]; 0: it does not roll

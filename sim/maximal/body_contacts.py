@@ -186,7 +186,7 @@ class ContactRows:
     def _friction(self, n: int, k: int, share: float) -> tuple[float, float]:
         """b and compliance of friction direction k, which stops the slip by the end of the step."""
         d = self._contact.data
-        belt = share * float(d.belt[n, k]) if k < 3 else 0.0
+        belt = share * float(d.belt[n, k - 1]) if k < 4 else 0.0
         rate = share * self._rate(n, k)
         if d.soft[n] == 0:
             return -rate - belt, 0.0
@@ -216,7 +216,7 @@ class ContactRows:
     def _normal(self, n: int, along: list[tuple[int, float]]) -> tuple[float, float]:
         """b and compliance of a row that keeps the gap open, of the normal or of an edge, a sum of two directions."""
         d, h = self._contact.data, self._scheme.h
-        belt = sum(share * float(d.belt[n, k]) for k, share in along if k < 3)
+        belt = sum(share * float(d.belt[n, k - 1]) for k, share in along if 0 < k < 4)
         rate = sum(share * self._rate(n, k) for k, share in along)
         gap = float(d.gap[n])
         if d.soft[n] == 1:

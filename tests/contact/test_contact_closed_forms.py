@@ -413,6 +413,18 @@ def test_a_belt_carries_what_lies_on_it() -> None:
     assert np.abs(v[:, 1:]).max() <= 1e-6
 
 
+def test_a_surface_moves_in_its_tangent_plane_alone() -> None:
+    """A velocity along the normal moves nothing, and a turntable turns what stands on its axis by torsion, whose torque
+    is at most its coefficient times the load."""
+    torsion, speed = 0.02, 2.0
+    belt = f'<geom type="box" size="5 1 .1" pos="0 0 -.1" surfacevel="0 0 .5 0 0 {speed}"/>'
+    ball = f'type="sphere" size="{R}" mass="2" condim="4"'
+    t, q, v = history(play(mjcf(belt + free(ball, f"0 0 {R}"), geom=f'friction="0.5 {torsion} 0"'), 0.5))
+    assert q[:, 2] == pytest.approx(R, abs=1e-9)
+    assert v[:, 5] == pytest.approx(np.minimum(torsion * G * t / (0.4 * R * R), speed), abs=1e-6)
+    assert np.abs(v[:, :5]).max() <= 1e-9
+
+
 HUNG = 1.0  # [kg]
 
 

@@ -21,6 +21,11 @@ BALLS = """
 <body pos=".05 0 .45"><freejoint/><geom type="sphere" size=".1" friction=".5 .02 .01" condim="6"/></body>
 <body pos="-.1 .4 .3" euler="80 0 0"><freejoint/><geom type="capsule" size=".05 .2" condim="4" priority="1"/></body>
 """
+TABLE = """
+<geom type="box" size="1 1 .1" pos="0 0 .2" surfacevel=".2 -.1 .3 .4 .2 3"/>
+<body pos=".3 .2 .399"><freejoint/><geom type="sphere" size=".1" condim="6" friction=".8 .1 .05"/></body>
+<body pos="-.3 .2 .395"><freejoint/><geom type="sphere" size=".1" condim="4" friction=".5 .1 .05"/></body>
+"""
 ARM = """
 <body pos="0 0 1"><joint name="a" axis="0 1 0" range="-20 30" damping=".1" {joint}/>
   <geom type="capsule" fromto="0 0 0 .4 0 0" size=".03"/>
@@ -48,6 +53,7 @@ SCENES = {
     "stiff by numbers": (BOX.format(geom='solref="-3000 -40"'), ""),
     "a margin": (BOX.format(geom='margin=".02" gap=".005"'), ""),
     "frictions of their own": (BALLS.format(geom='friction=".3 .01 .001" condim="6"'), ""),
+    "a turntable": (TABLE, ""),
     "limits, friction, motors": (ARM.format(joint=""), MOTORS),
     "soft limits": (
         ARM.format(
