@@ -125,6 +125,9 @@ def read_flag(reading: MjcfReading, element: Element, off: frozenset[str]) -> fr
     if item.word("diagexact", WORDS, "disable") == "enable":
         what = "<flag> diagexact is ignored: soft constraints are weighed by the inertias in the file's pose"
         reading.note(element, what, once="diagexact")
+    if item.word("refsafe", WORDS, "enable") == "disable":
+        what = "<flag> refsafe is not switched off: time constants of solref are at least two steps"
+        reading.note(element, what, once="refsafe")
     return off
 
 

@@ -459,8 +459,10 @@ def test_it_is_refused_though_mujoco_makes_something_of_it(what: str) -> None:
 
 
 def test_exact_weights_of_soft_constraints_are_told_to_be_ignored() -> None:
-    text = mjcf(JOINT.format(""), '<option><flag diagexact="enable"/></option>')
-    assert any("diagexact" in note.message for note in load_text(text, name="model.xml", meshes=False).notes)
+    text = mjcf(JOINT.format(""), '<option><flag diagexact="enable" refsafe="disable"/></option>')
+    notes = [note.message for note in load_text(text, name="model.xml", meshes=False).notes]
+    assert any("refsafe is not switched off" in note for note in notes)
+    assert any("diagexact" in note for note in notes)
 
 
 def test_a_fluidshape_on_a_plane_says_nothing() -> None:
