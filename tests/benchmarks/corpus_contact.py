@@ -1,7 +1,7 @@
 """Public MJCF models with contacts, beside MuJoCo: `python tests/benchmarks/corpus_contact.py [--only TEXT]`.
 
-Each runs from its first keyframe, or from its pose, as the file has it: the same time step, elliptic cones in both,
-MuJoCo's soft contacts. Kinetic energy, the height of the centre of mass and the depths are MuJoCo's measurements of
+Each runs from its first keyframe, or from its pose, as the file has it: the same time step, hard contacts with elliptic
+cones and soft ones with the file's in both, MuJoCo's soft contacts. Kinetic energy, the height of the centre of mass and the depths are MuJoCo's measurements of
 both final states; in parentheses, how many contacts it finds in ours. One model after the other, small ones first, each
 in a process of its own, as long as --limit seconds. --log FILE keeps the rows as JSON. Needs mujoco (the extra `test`)
 and the corpus ($ARTSIM_CORPUS).
@@ -28,6 +28,7 @@ from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.errors import ArtsimError
 from artsim.sim.foundation.jit import warm
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.contact_laws import has_soft_contacts
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 
@@ -79,7 +80,8 @@ def compare(ident: str, path: str, steps: int = STEPS, limit: float = LIMIT) -> 
         row.refused = str(error).partition(": ")[2] or str(error)
         return row
     model = mujoco.MjModel.from_xml_path(path)
-    model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    if not has_soft_contacts(plan.touching):  # as hard ones are; soft ones have the file's
+        model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     model.opt.enableflags |= mujoco.mjtEnableBit.mjENBL_ENERGY
     row.dofs = model.nv
     if model.nv == 0:

