@@ -1,10 +1,10 @@
 """Public MJCF models with contacts, beside MuJoCo: `python tests/benchmarks/corpus_contact.py [--only TEXT]`.
 
 Each runs from its first keyframe, or from its pose, as the file has it: the same time step, hard contacts with elliptic
-cones and soft ones with the file's in both, MuJoCo's soft contacts. Kinetic energy, the height of the centre of mass and the depths are MuJoCo's measurements of
-both final states; in parentheses, how many contacts it finds in ours. One model after the other, small ones first, each
-in a process of its own, as long as --limit seconds. --log FILE keeps the rows as JSON. Needs mujoco (the extra `test`)
-and the corpus ($ARTSIM_CORPUS).
+cones and soft ones with the file's in both, MuJoCo's soft contacts. Kinetic energy, the height of the centre of mass
+and the depths are MuJoCo's measurements of both final states; in parentheses, how many contacts it finds in ours. One
+model after the other, small ones first, each in a process of its own, as long as --limit seconds. --log FILE keeps the
+rows as JSON. Needs mujoco (the extra `test`) and the corpus ($ARTSIM_CORPUS).
 """
 
 from __future__ import annotations
