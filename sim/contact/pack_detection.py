@@ -233,16 +233,15 @@ def _note_depth(contact: PackContactBundle, sunk: Reals1, n: int) -> None:
 
 
 @njit
-def note_start(contact: PackContactBundle) -> None:
-    """Note the depths of contacts in the first step: afterwards only depths beyond these count."""
+def note_start(contact: PackContactBundle, lane: int) -> None:
+    """Note the depths of a lane's contacts in its first step: afterwards only depths beyond these count."""
     lanes = contact.lanes
-    for lane in range(lanes.number.shape[0]):
-        lanes.start_depth[lane] = lanes.deepest[lane]
-        for j in range(lanes.sunk.shape[1]):
-            lanes.sunk[lane, j] = 0.0
-        memory = lanes.memory[1 - lanes.half[0], lane]
-        for n in range(lanes.number[lane]):
-            memory[n, ALLOWED] = max(-lanes.before[lane, n, BEFORE_GAP], 0.0)
+    lanes.start_depth[lane] = lanes.deepest[lane]
+    for j in range(lanes.sunk.shape[1]):
+        lanes.sunk[lane, j] = 0.0
+    memory = lanes.memory[1 - lanes.half[0], lane]
+    for n in range(lanes.number[lane]):
+        memory[n, ALLOWED] = max(-lanes.before[lane, n, BEFORE_GAP], 0.0)
 
 
 @inlined

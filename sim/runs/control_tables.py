@@ -11,6 +11,7 @@ from artsim.sim.foundation.rotations import Real
 from artsim.sim.run_data.run_records import Inputs
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.plan import Plan
+from artsim.sim.stepping.packs import PackControls
 
 
 def make_inputs(plan: Plan, controls: Controls) -> Inputs:
@@ -40,6 +41,11 @@ def control_tables(plan: Plan, controls: Sequence[Controls]) -> dict[str, Real]:
         if not np.isfinite(values).all():
             raise UsageError(f"controls: {name} has numbers that are not finite")
     return tables
+
+
+def pack_controls(plan: Plan, controls: Sequence[Controls]) -> PackControls:
+    """The inputs of all lanes, or of each lane; all begin at the same steps. Raises UsageError as `make_inputs`."""
+    return PackControls(np.array(controls[0].start_step), **control_tables(plan, controls))
 
 
 def _controls_of_actuators(plan: Plan, controls: Controls) -> Real:

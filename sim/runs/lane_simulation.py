@@ -51,10 +51,10 @@ class LaneSimulation(Simulation):
     _samples: Mapping[str, Array] = {}  # the rows of all samples, in which it records
     _every = _ALWAYS  # steps between two recorded rows
 
-    def record_into(self, rows: Mapping[str, Array], every: int) -> None:
-        """Record these variables every so many steps, in arrays (samples, rows, …)."""
+    def record_into(self, rows: Mapping[str, Array]) -> None:
+        """Record these variables in every step, in arrays (samples, rows, …)."""
         self._samples = {name: values.reshape(-1, *values.shape[2:]) for name, values in rows.items()}
-        self._every = every
+        self._every = 1
         self.reblock()
 
     def _make_block(self) -> Block:

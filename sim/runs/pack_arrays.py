@@ -113,14 +113,7 @@ def make_pack_step(plan: Plan, width: int) -> Any:
     return made
 
 
-def make_lane_bundle(
-    plan: Plan,
-    needs: PackFeatures,
-    alone: Alone,
-    controls: PackControls,
-    equipment: EquipmentBundle | None,
-    width: int,
-) -> LaneBundle:
+def make_lane_bundle(plan: Plan, alone: Alone, controls: PackControls, width: int) -> LaneBundle:
     """The records of a run that only packs have."""
     return LaneBundle(
         _make_pack_work(plan, width),
@@ -135,7 +128,8 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
     robot = plan.robot
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackWork._fields, (1,)),
-        **dict.fromkeys(("alive", "stopped", "stopped_dof", "reason", "unsolved", "worst_residual"), (width,)),
+        **dict.fromkeys(("alive", "began", "stopped", "stopped_dof", "reason"), (width,)),
+        **dict.fromkeys(("unsolved", "worst_residual"), (width,)),
         "stiffening": (len(robot.model.body_parent), 6),
         "single": (2,),
         "slack": (robot.nv,),

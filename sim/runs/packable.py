@@ -39,6 +39,7 @@ from artsim.sim.stepping.packs import (
     KEEP_OF_LANE,
     PATHS,
     SOLVE_PACK,
+    TAKE_TURNS,
     PackFeatures,
     integrator_of_packs,
     roll_entry,
@@ -217,7 +218,7 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     integrator = integrator_of(plan)
     packed = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])]
     packed += [] if integrator is None else [integrator]
-    of_lanes = [EXERT] * is_calibrated(plan)
+    of_lanes = [TAKE_TURNS] + [EXERT] * is_calibrated(plan)
     if plan.delayed is not None:
         of_lanes += [DELAY_OF_LANE, KEEP_OF_LANE]
     of_lanes += [PATHS] * has_equalities(plan)

@@ -9,54 +9,27 @@ No numba here: a process with warm kernels imports this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from artsim.sim.contact.continuous import connect_foresight
-from artsim.sim.contact.pack_contacts import PackContactBundle, lane_order
 from artsim.sim.foundation.dataclass import dataclass
-from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import WIDTH, Array
-from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
 from artsim.sim.run_data.run_records import (
-    CROWDED,
     RECORDED,
     RUNNING,
     STEP_NUMBER,
     STEPS_PER_ROW,
-    STEPS_TO_TAKE,
-    STOP_REASON,
     TABLES_OF,
-    RunBundle,
 )
-from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.runs.control_tables import control_tables
+from artsim.sim.runs.control_tables import pack_controls
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.lane_simulation import LaneSimulation, PackArrays, one_row, with_own_arrays
 from artsim.sim.runs.make_simulation import simulation_of
-from artsim.sim.runs.pack_arrays import (
-    as_lanes,
-    connect_solver,
-    make_contact_bundle,
-    make_lane_bundle,
-    make_pack_equipment,
-    make_pack_inputs,
-    make_pack_rules,
-    make_pack_step,
-    make_robots,
-    make_rows_and_solver,
-    with_contacts_of,
-)
+from artsim.sim.runs.pack import PackScratch, PacksInTurn, make_tallies
 from artsim.sim.runs.packable import (
-    entry_of_packs,
-    has_helpers,
-    integrator_of,
-    is_calibrated,
-    pack_features,
     pack_width,
     reason_against_packs,
 )
@@ -66,9 +39,7 @@ from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     FIRST_SAMPLE,
     LANE_GAINS,
-    LANE_PROPERTIES,
     ROWS_OF_SAMPLE,
-    PackControls,
     RolloutBlock,
 )
 
@@ -225,218 +196,76 @@ class SingleRoller:
 class PackRoller:
     """Runs packs of 8 samples, the last one filled up with copies of the last sample.
 
-    Its arrays are those of one plan (pack_arrays.py); `_fill` writes the values that differ between samples into them.
+    Its arrays are those of one pack (pack.py), in which one pack after the other begins anew.
     """
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.solved_alone = results, 0
         self.samples = len(results.reason)
-        self._given: Controls | None = None  # inputs for samples without their own, where packs do not have them yet
-        self._plan, self._varied = plan, VariedArrays(plan)
-        self._needs, self._width = pack_features(plan), pack_width()
-        self._kept: dict[str, object] = {}  # objects that kernels call through addresses
-        self._calibrated = False
-        self._simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
-        self._listed = self._simulation.room  # room for the contacts of all lanes
-        self._samples = self._make_block()
-        alone = self._simulation.alone()
-        self._robot, self._rules = make_robots(plan, alone.state, self._width), make_pack_rules(plan, self._width)
-        self._equipment = make_pack_equipment(plan, self._width)
-        self._inputs, self._step = make_pack_inputs(plan, self._width), make_pack_step(plan, self._width)
-        held = self._controls_of([controls])
-        self._lanes = make_lane_bundle(plan, self._needs, alone, held, self._equipment, self._width)
-        self._calibrators = self._connect_lanes(controls)
-        self._connect_single()
-        self._contact: PackContactBundle | None = None
-        if plan.touching is not None:
-            self._contact = make_contact_bundle(plan, self._needs, self._simulation.room, self._listed, self._width)
-            self._connect_detection(self._contact)
-        self._connect_solver()
-        self._bind()
-
-    def _make_block(self) -> RolloutBlock:
-        """The pack's block, with those of the recorded variables that the pack records itself; the single robot records
-        the others."""
-        config, results = self._plan.config, self.results
-        absent = np.zeros((len(results.reason), 0, 0))
-        qpos, qvel = (results.rows.get(name, absent) for name in ROLLOUT_RECORDED)
+        self._given: Controls | None = None  # inputs for samples without their own, where the pack has others
+        self._plan, self._width = plan, pack_width()
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
-        block = RolloutBlock(np.zeros(4, np.int64), qpos, qvel, results.final_qpos, results.final_qvel)
-        block.plan[STEPS_PER_ROW] = config.every
-        if others:
-            block.plan[ROWS_OF_SAMPLE] = row_count(self._plan)
-            self._simulation.record_into(others, config.every)
-        return block
-
-    # -------------------------------------------------------------- entries that kernels call
-
-    def _connect_single(self) -> None:
-        """Connect the steps of a single robot, for those that are recorded."""
-        self._kept["step"] = self._simulation.point_at(self._lanes.data.single)
-
-    def _connect_lanes(self, controls: Controls) -> list[Callable[[], None]]:
-        """Connect the kernels of single robots that find forces of the lanes; the functions that calibrate
-        them, none where nothing depends on the masses.
-        """
-        plan = self._plan
-        if not (has_helpers(plan) or is_calibrated(plan)):
-            return []
-        robots = [self._simulation] * self._width
-        if has_helpers(plan):
-            robots = [LaneSimulation(with_own_arrays(plan), one_row(controls)) for _ in robots]
-        pack = PackArrays(self._robot, self._inputs, self._step, self._equipment, self._lanes)
-        seen = [robot.in_lane(pack, lane) for lane, robot in enumerate(robots)]
-        self._kept["lanes"] = [each.connect(self._lanes, lane) for lane, each in enumerate(seen)]
-        return [each.calibrator() for each in seen] if is_calibrated(plan) else []
-
-    def _connect_solver(self) -> None:
-        """Make the rows and connect their solver."""
-        self._rows, newton, self._pack = make_rows_and_solver(self._plan, self._listed, self._width)
-        if self._needs.rows:
-            solved = self._robot, self._rows, self._step
-            single = self._simulation.single_solver(lane_order(self._contact))
-            self._kept["solver"] = connect_solver(*solved, newton, self._pack, single, self._width)
-
-    def _connect_detection(self, contact: PackContactBundle) -> None:
-        """Connect the contact detection, which takes one lane after the other, and the continuous check."""
-        assert self._plan.touching is not None
-        self._lanes = self._lanes._replace(adhesion=contact.adhesion)
-        self._kept["detection"] = connect_detection(self._plan.touching, contact.detected.data)
-        self._kept["foresight"] = connect_foresight(self._plan.touching, contact.detected.data)
-        if self._needs.swept:
-            self._kept["sweep"] = self._simulation.sweep_in(contact.detected.data)
-
-    def _bind(self) -> None:
-        """Hand all arrays to the packs' kernel."""
-        run: Any = RunBundle(self._inputs, self._step, self._samples, None, self._lanes)
-        solver = SolverBundle(pack=self._pack if self._needs.rows else None)
-        bundles = self._robot, run, self._rows, self._equipment, self._contact, self._rules, solver
-        self._call = bind(entry_of_packs(self._plan), self._width, *bundles)
-        if integrator := integrator_of(self._plan):
-            without_contact = *bundles[:4], *bundles[5:]
-            self._kept["integrator"] = point_at(integrator, self._width, self._step.integrator, *without_contact)
-
-    def _make_room(self) -> None:
-        """Enlarge the room for the contacts of all lanes, or of each; the step that found too many is then taken
-        again."""
-        assert self._contact is not None
-        counters, number = self._step.counters, self._contact.data.number
-        if number[FOUND_CONTACTS] > number[CONTACTS]:
-            self._listed *= 2
-        else:
-            self._lanes.alone.step.counters[STEP_NUMBER] = counters[STEP_NUMBER]  # reported if no more are allowed
-            self._simulation.make_room()
-            self._lanes = self._lanes._replace(alone=self._simulation.alone())
-            self._connect_single()
-            self._listed = max(self._listed, self._simulation.room)
-        wider = make_contact_bundle(self._plan, self._needs, self._simulation.room, self._listed, self._width)
-        self._contact = with_contacts_of(self._contact, wider)
-        self._connect_detection(self._contact)
-        self._connect_solver()
-        counters[STOP_REASON] = RUNNING
-        self._bind()
-
-    # -------------------------------------------------------------- samples
+        scratch = PackScratch(plan, controls, others, _make_block(results))
+        tallies = make_tallies(1, self._width, len(scratch.step.counters))
+        tallies.plan[0, STEPS_PER_ROW] = plan.config.every
+        tallies.plan[0, ROWS_OF_SAMPLE] = row_count(plan) if others else 0
+        self._turns = PacksInTurn(scratch, tallies)
+        self.pack, self._all = self._turns.packs[0], np.arange(self._width)
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
         self.solved_alone, self._given = 0, controls
-        self._lanes.data.by_newton[:] = 0
+        self.pack.lanes.data.by_newton[:] = 0
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
-        results, data = self.results, self._lanes.data
+        results, data = self.results, self.pack.lanes.data
         if variations.factors:
             self.samples = 0  # their arrays differ from the plan's
         for start in range(0, len(variations), self._width):
             lanes = slice(start, start + self._width)
-            part = variations.part(start, start + self._width)
-            self._fill(part)
-            self._reset(len(part))
+            self._begin(variations.part(start, start + self._width))
             if not self._run_pack(start, stop):
                 return False
             results.reason[lanes], results.stopped[lanes] = data.reason, data.stopped
             results.stopped_dof[lanes] = data.stopped_dof
             results.unsolved[lanes], results.residual[lanes] = data.unsolved, data.worst_residual
-            if self._contact is not None:
-                results.start_depth[lanes] = self._contact.lanes.start_depth
-                results.sunk[lanes], results.held[lanes] = self._contact.lanes.sunk, self._contact.lanes.held
+            if (contact := self.pack.contact) is not None:
+                results.start_depth[lanes] = contact.lanes.start_depth
+                results.sunk[lanes], results.held[lanes] = contact.lanes.sunk, contact.lanes.held
         self.solved_alone = int(data.by_newton[0])
         return True
 
+    def _begin(self, part: Variations) -> None:
+        """Begin anew with the samples of a pack."""
+        pack, own = self.pack, np.minimum(self._all, len(part) - 1)
+        pack.step.counters[:] = 0
+        activation = np.tile(self._plan.activation, (self._width, 1))
+        pack.reset(self._all, part.qpos[own], part.qvel[own], activation)
+        pack.lanes.data.alive[len(part) :] = 0
+        if part.factors:
+            pack.vary(self._all, {name: values[own] for name, values in part.factors.items()})
+        given = [part.controls[k] for k in own] if part.controls else [self._given] if self._given else []
+        if given and pack.set_controls(pack_controls(self._plan, given)):
+            self._turns.connect()
+        self._given = None
+
     def _run_pack(self, first: int, stop: Stop) -> bool:
         """Take all steps of a pack; False if `stop` ended it."""
-        plan, counters, steps = self._samples.plan, self._step.counters, self._plan.config.steps
-        plan[FIRST_SAMPLE] = first
+        counters, steps = self.pack.step.counters, self._plan.config.steps
+        self.pack.block.plan[FIRST_SAMPLE] = first
         while (done := int(counters[STEP_NUMBER])) < steps:
-            plan[STEPS_TO_TAKE] = min(steps - done, _STEPS_PER_CALL)
-            self._call()
-            if counters[STOP_REASON] == CROWDED:
-                self._make_room()
+            self._turns.step_to(min(done + _STEPS_PER_CALL, steps))
             if stop():
                 return False
-        plan[STEPS_TO_TAKE] = 0  # depths of contacts at the final state
-        while self._contact is not None:
-            self._call()
-            if counters[STOP_REASON] != CROWDED:
-                break
-            self._make_room()
+        if self.pack.contact is not None:
+            self._turns.step_to(steps)  # depths of contacts at the final state
         return True
 
-    def _reset(self, samples: int) -> None:
-        """Forget the pack before; `samples`: the number of lanes that are not copies."""
-        data, width = self._lanes.data, self._width
-        data.input_row[:] = -1
-        self._step.counters[:] = 0
-        data.alive[:] = np.arange(width) < samples
-        data.stopped[:], data.stopped_dof[:], data.reason[:] = -1, -1, RUNNING
-        data.unsolved[:], data.worst_residual[:] = 0, 0.0
-        state = self._robot.state
-        self._spread(self._plan.activation, state.activation)
-        zeroed = [state.impulse, state.drive_held, state.load, state.change, state.earlier_change, state.still]
-        zeroed += [self._robot.data.stiffening, self._robot.data.slack]
-        if self._contact is not None:
-            zeroed += [self._contact.lanes.memory, self._contact.lanes.sunk, self._contact.lanes.held]
-            zeroed += [self._contact.data.number]
-        for values in zeroed:
-            values[...] = 0
-        if self._plan.delayed is not None:
-            self._spread(self._plan.delayed.history, state.history)
 
-    def _spread(self, values: Array, out: Array) -> None:
-        """Set all lanes of a vector to these values."""
-        out[...] = values[:, None] if self._width > 1 else values
-
-    def _fill(self, part: Variations) -> None:
-        """Fill in the values that differ between lanes."""
-        own = np.minimum(np.arange(self._width), len(part) - 1)
-        state = self._robot.state
-        state.qpos[...], state.qvel[...] = as_lanes(part.qpos[own]), as_lanes(part.qvel[own])
-        for name, values in self._varied.of(part.factors).items():
-            if name in (*LANE_PROPERTIES, *LANE_GAINS):
-                record = self._inputs if name in LANE_GAINS else self._robot.model
-                getattr(record, name)[...] = as_lanes(values[own])
-        if "friction" in part.factors and self._contact is not None:
-            self._contact.lanes.factor[...] = as_lanes(part.factors["friction"][own])
-        if part.controls:
-            self._set_controls([part.controls[k] for k in own])
-        elif self._given is not None:
-            self._set_controls([self._given])
-        self._given = None
-        if part.factors or not self._calibrated:
-            for calibrate in self._calibrators:
-                calibrate()
-            self._calibrated = True
-
-    def _set_controls(self, controls: Sequence[Controls]) -> None:
-        wanted, held = self._controls_of(controls), self._lanes.controls
-        if held.torque.shape == wanted.torque.shape:
-            for place, values in zip(held, wanted, strict=True):
-                place[...] = values
-        else:
-            self._lanes = self._lanes._replace(controls=wanted)
-            self._bind()
-
-    def _controls_of(self, controls: Sequence[Controls]) -> PackControls:
-        """The inputs of all lanes, or of each lane; all begin at the same steps."""
-        return PackControls(np.array(controls[0].start_step), **control_tables(self._plan, controls))
+def _make_block(results: Results) -> RolloutBlock:
+    """The block of packs, with those of the recorded variables that packs record themselves; the single robot records
+    the others."""
+    absent = np.zeros((len(results.reason), 0, 0))
+    qpos, qvel = (results.rows.get(name, absent) for name in ROLLOUT_RECORDED)
+    return RolloutBlock(np.zeros(4, np.int64), qpos, qvel, results.final_qpos, results.final_qvel)

@@ -19,6 +19,7 @@ from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle
 from artsim.sim.stepping.calibration import calibrate
 from artsim.sim.stepping.controller import find_resisted
+from artsim.sim.stepping.lanes_alone import step_of_lane
 
 
 @njit
@@ -64,7 +65,7 @@ def exert(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> Non
     lanes, helpers = run.lanes, run.lanes.helpers
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
-            helpers.counters[lane, STEP_NUMBER] = run.step.counters[STEP_NUMBER]
+            helpers.counters[lane, STEP_NUMBER] = step_of_lane(run, lane)
             run_entry(helpers.exerter[lane])
     if lanes.adhesion is not None:
         for j in range(lanes.adhesion.number.shape[0]):
@@ -79,5 +80,5 @@ def keep_lanes(robot: RobotBundle, run: RunBundle) -> None:
     if connected(lanes.helpers.keeper[0]):
         for lane in range(lane_count(robot.state.qpos)):
             if lanes.data.alive[lane]:
-                lanes.helpers.counters[lane, STEP_NUMBER] = run.step.counters[STEP_NUMBER]
+                lanes.helpers.counters[lane, STEP_NUMBER] = step_of_lane(run, lane)
                 run_entry(lanes.helpers.keeper[lane])

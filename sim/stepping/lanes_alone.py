@@ -30,6 +30,13 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, AnyBlock, LaneBundle
 
 
+@inlined
+def step_of_lane(run: RunBundle, lane: int) -> int:
+    """The number of this step of a lane, 0 for its first."""
+    number: int = run.step.counters[STEP_NUMBER] - run.lanes.data.began[lane]
+    return number
+
+
 @njit
 def record_steps(
     robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, contact: PackContactBundle | None
@@ -72,7 +79,7 @@ def _step_alone(
     for n in range(counters.shape[0]):
         if n != EVALUATION:  # the step before has yet to be cleared of its stiffening
             counters[n] = 0
-    counters[STEP_NUMBER] = run.step.counters[STEP_NUMBER]
+    counters[STEP_NUMBER] = step_of_lane(run, lane)
     alone.step.yielded[UNSOLVED_STEPS] = alone.step.worst_residual[0] = 0.0
     run_entry(lanes.data.single)
     if counters[STOP_REASON] == CROWDED:
@@ -118,7 +125,7 @@ def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> 
 def _put_depths(contact: PackContactBundle, run: RunBundle, lane: int) -> None:
     """Note the depths of the single robot's contacts as those of the lane."""
     yielded, sunk = run.lanes.alone.step.yielded, contact.lanes.sunk[lane]
-    if run.step.counters[STEP_NUMBER] == 0:
+    if step_of_lane(run, lane) == 0:
         contact.lanes.start_depth[lane] = yielded[START_DEPTH]
     sunk[0], sunk[1], sunk[2], sunk[3] = yielded[SHARE], yielded[DEPTH], yielded[LINK_A], yielded[LINK_B]
     for n in range(run.lanes.alone.step.held.shape[0]):
@@ -130,7 +137,7 @@ def end(state: State, run: RunBundle, lane: int, reason: int, dof: int) -> None:
     """Stop a lane: its final state is the one before the step."""
     lanes = run.lanes
     lanes.data.alive[lane] = 0
-    lanes.data.stopped[lane] = run.step.counters[STEP_NUMBER]
+    lanes.data.stopped[lane] = step_of_lane(run, lane)
     lanes.data.stopped_dof[lane] = dof
     lanes.data.reason[lane] = reason
     record_final(state, run.block, lane)

@@ -22,6 +22,7 @@ from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set, where_greater, zero_like
 from artsim.sim.foundation.records import ConstReals3, Lanes1, Lanes2
+from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import (
     CROWDED,
     NON_FINITE,
@@ -35,21 +36,27 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load
-from artsim.sim.stepping.lanes_alone import end, record_final
+from artsim.sim.stepping.lanes_alone import end, record_final, step_of_lane
 from artsim.sim.stepping.packs import FIRST_SAMPLE
 
 
 @njit
 def begin_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
-    """Prepare a block of steps: set followers from their leaders; before the first step, note the load on joints."""
+    """Prepare a block of steps: set followers from their leaders; in lanes before their first step, note the load on
+    joints. The list of contacts begins empty, since other packs may have used it."""
     state, data, step = robot.state, robot.data, run.step
     expand(robot.model, state.qpos, state.qvel, data)
     if contact is not None:
+        contact.data.number[CONTACTS] = 0
         place_world(robot.model, data, contact)
-    if step.counters[STEP_NUMBER] == 0:
+    first = False
+    for lane in range(lane_count(state.qpos)):
+        begins = step_of_lane(run, lane) == 0
+        lane_set(step.asleep, 0, lane, 0.0 if begins else 1.0)  # which keeps the load that is known
+        first = first or begins
+    if first:
         kinematics(robot.model, state.qpos, data)
         world_inertia(robot.model, data)
-        step.asleep[0] = like(0.0, data)
         for k in range(step.velocity.shape[0]):
             step.velocity[k] = state.qvel[k]
         note_load(robot, run)
@@ -138,8 +145,10 @@ def settle_lanes(
     step = run.step
     if step.counters[STOP_REASON] == CROWDED:
         return False
-    if contact is not None and step.counters[STEP_NUMBER] == 0:
-        note_start(contact)
+    if contact is not None:
+        for lane in range(lane_count(robot.state.qpos)):
+            if step_of_lane(run, lane) == 0:
+                note_start(contact, lane)
     if solver.pack is not None:
         _count_by_newton(run, solver.pack.by_newton)
     _find_dead(robot, run)

@@ -134,7 +134,8 @@ class PackWork(NamedTuple):
     input_row: Ints1  # (1,) number of the row of inputs that acts
     single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
-    stopped: Ints1  # (lanes,) step at which it stopped; -1: running
+    began: Ints1  # (lanes,) number of the pack's step that is the first of the lane, whose own number is 0
+    stopped: Ints1  # (lanes,) the lane's step at which it stopped; -1: running
     stopped_dof: Ints1  # (lanes,) the dof that stopped the lane, as in Step.counters[STOP_DOF]
     reason: Ints1  # (lanes,) RUNNING, NON_FINITE, … as in Step.counters[STOP_REASON]
     unsolved: Ints1  # (lanes,) steps in which the solver left a residual
@@ -145,6 +146,16 @@ class PackWork(NamedTuple):
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
     dead: Lanes1  # (1,) more than 0: the step is not finite
+
+
+class Turns(NamedTuple):
+    """Packs that take their steps in turn."""
+
+    entry: Ints2  # (packs, 2) the pack's kernel and its table, as jit.point_at sets it
+    due: Ints1  # (packs,) 1: the pack takes its turn
+
+
+TAKE_TURNS = Entry("take_turns", "artsim.sim.stepping.turns", (Turns,))
 
 
 class AloneForces(NamedTuple):

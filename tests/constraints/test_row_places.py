@@ -62,7 +62,7 @@ def test_places_are_those_of_a_single_robot(name: str, tmp_path: Path) -> None:
     plan = prepare(robot.articulation, RunConfig(**options))
     roller = PackRoller(plan, held_controls(plan), Results.of(plan, 1))
     assert roller.run(Variations(plan.qpos[None], plan.qvel[None]), lambda: False)
-    found = places(roller._rows)
+    found = places(roller._turns.scratch.rows)
     assert found and found.items() <= wanted.items()
     missing = {kind for kind, *_ in wanted.keys() - found.keys()}
     assert missing <= {POSITION_ROW, VELOCITY_ROW, TENDON_ROW, DRIVE_ROW}  # drives are part of M̂ in packs

@@ -203,9 +203,9 @@ def test_lanes_are_aimed_as_single_runs() -> None:
     qvel[:, 8] = -1.5
     results = Results.of(plan, lanes)
     roller = PackRoller(plan, held_controls(plan), results)
-    room = roller._simulation.room
+    room = roller._turns.scratch.simulation.room
     assert roller.run(Variations(np.stack([plan.qpos] * lanes), qvel), lambda: False)
-    assert roller._simulation.room == room
+    assert roller._turns.scratch.simulation.room == room
     for lane in range(lanes):
         v0 = dict(zip(plan.robot.dofs, qvel[lane].tolist(), strict=True))
         one = simulate(load_text(text, name="scene.xml"), dt=dt, steps=steps, contacts=True, record=("qpos",), v0=v0)

@@ -19,13 +19,14 @@ import artsim
 from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.io.runs.prepare import held_controls, prepare
 from artsim.sim.constraints.kinds import AT_LOWER, FRICTION_ROW, POSITION_ROW, VELOCITY_ROW
+from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import disabled
 from artsim.sim.run_data.run_records import LASTING_ROWS, STEP_NUMBER, Rows
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.pack import PacksInTurn
 from artsim.sim.runs.sampled_runs import PackRoller, Results
-from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VARIED, Variations
 from tests.runs import lone_lanes
 from tests.runs import test_packed_equipment as equipment
@@ -207,13 +208,13 @@ def test_room_grows_within_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     options: dict[str, Any] = {"friction_coefficient": {"hip": 0.03, "knee": 0.02}, "v0": {"x0": 9.0}, "seed": 4}
     wide = drawn(robot, 8, **options)
     rooms: list[int] = []
-    make_room = PackRoller._make_room
+    make_room = PacksInTurn.make_room
 
-    def note(roller: PackRoller) -> None:
-        make_room(roller)
-        rooms.append(roller._simulation.room)
+    def note(turns: PacksInTurn, step: int) -> None:
+        make_room(turns, step)
+        rooms.append(turns.scratch.simulation.room)
 
-    monkeypatch.setattr(PackRoller, "_make_room", note)
+    monkeypatch.setattr(PacksInTurn, "make_room", note)
     monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 15)
     narrow = drawn(robot, 8, **options)
     assert rooms[-1] > 15
@@ -270,7 +271,7 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
         steps.append(
             (
                 single._state.impulse.copy(),
-                _held(single),
+                _held(single._equipment),
                 single._state.drive_held.copy(),
             )
         )
@@ -279,12 +280,12 @@ def test_lanes_hand_over_what_rows_start_from(case: str, tmp_path: Path) -> None
 
     def look() -> bool:
         nonlocal worst
-        alone.append(int(roller._lanes.data.by_newton[0]))
+        alone.append(int(roller.pack.lanes.data.by_newton[0]))
         impulse, held, driven = steps[len(alone) - 2]
-        kept = _first_lane(roller._robot.state.impulse)
+        kept = _first_lane(roller.pack.robot.state.impulse)
         worst = max(worst, np.abs(_by_joint(places, kept - impulse)).max(initial=0.0))
-        assert np.array_equal(_first_lane(roller._robot.state.drive_held), driven)
-        assert np.array_equal(_held(roller), held)
+        assert np.array_equal(_first_lane(roller.pack.robot.state.drive_held), driven)
+        assert np.array_equal(_held(roller.pack.equipment), held)
         return False
 
     with pytest.MonkeyPatch.context() as patched:
@@ -317,12 +318,12 @@ def _first_lane(values: Any) -> Any:
     return values if values.ndim == 1 else values[:, 0]
 
 
-def _held(robot: Simulation | PackRoller) -> Any:
+def _held(equipment: EquipmentBundle | None) -> Any:
     """-1 and 1 for the forces of actuators, then sums of joints, that a single run, or the first lane, holds at their
     bounds."""
-    if robot._equipment is None:
+    if equipment is None:
         return np.zeros(0)
-    data = robot._equipment.data
+    data = equipment.data
     return np.concatenate([_first_lane(data.held), _first_lane(data.dof_held)])
 
 
@@ -340,13 +341,13 @@ def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypat
     monkeypatch.setattr("artsim.sim.runs.sampled_runs._STEPS_PER_CALL", 1)
     monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 10)
     crowded: list[int] = []
-    make_room = PackRoller._make_room
+    make_room = PacksInTurn.make_room
 
-    def note(roller: PackRoller) -> None:
-        crowded.append(int(roller._step.counters[STEP_NUMBER]))
-        make_room(roller)
+    def note(turns: PacksInTurn, step: int) -> None:
+        crowded.append(step)
+        make_room(turns, step)
 
-    monkeypatch.setattr(PackRoller, "_make_room", note)
+    monkeypatch.setattr(PacksInTurn, "make_room", note)
 
     def ends(step: int) -> list[tuple[bytes, ...]]:
         """State and held forces of the first lane after each step; the servos' targets jump at this one."""
@@ -354,14 +355,14 @@ def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypat
         roller, found = PackRoller(plan, controls, Results.of(plan, 1)), dict[int, tuple[bytes, ...]]()
 
         def look() -> bool:
-            state = roller._robot.state
-            first = _first_lane(state.qpos), _first_lane(state.qvel), _held(roller)
+            state = roller.pack.robot.state
+            first = _first_lane(state.qpos), _first_lane(state.qvel), _held(roller.pack.equipment)
             # not anew where the step that follows lacks room and ends none
-            found.setdefault(int(roller._step.counters[STEP_NUMBER]), tuple(values.tobytes() for values in first))
+            found.setdefault(int(roller.pack.step.counters[STEP_NUMBER]), tuple(values.tobytes() for values in first))
             return False
 
         assert roller.run(Variations(qpos, qvel), look)
-        assert np.any(_held(roller))
+        assert np.any(_held(roller.pack.equipment))
         return [found[step] for step in range(1, STEPS + 1)]
 
     ends(STEPS - 1)

@@ -15,6 +15,7 @@ from artsim.sim.foundation.jit import disabled
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.pack import PacksInTurn
 from artsim.sim.runs.sampled_runs import PackRoller, Results
 from artsim.sim.runs.varied import Variations
 
@@ -144,8 +145,8 @@ def test_a_lone_lane_lists_what_the_single_robot_has(name: str, tmp_path: Path) 
     roller, listed = PackRoller(plan, held_controls(plan), Results.of(plan, 1)), list[Any]()
 
     def look() -> bool:
-        assert roller._contact is not None
-        listed.append(_shapes(roller._contact.data, roller._contact.data.dimension))
+        assert roller.pack.contact is not None
+        listed.append(_shapes(roller.pack.contact.data, roller.pack.contact.data.dimension))
         return False
 
     with pytest.MonkeyPatch.context() as patched:
@@ -166,13 +167,13 @@ def test_the_list_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """Steps whose contacts exceed the room of the list are taken again, to the same bytes."""
     wide = drawn("tower", tmp_path, 2 if disabled() else 9)
     rooms: list[int] = []
-    make_room = PackRoller._make_room
+    make_room = PacksInTurn.make_room
 
-    def note(roller: PackRoller) -> None:
-        make_room(roller)
-        rooms.append(roller._listed)
+    def note(turns: PacksInTurn, step: int) -> None:
+        make_room(turns, step)
+        rooms.append(turns.scratch.listed)
 
-    monkeypatch.setattr(PackRoller, "_make_room", note)
+    monkeypatch.setattr(PacksInTurn, "make_room", note)
     monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 3)
     narrow = drawn("tower", tmp_path, 2 if disabled() else 9)
     assert rooms

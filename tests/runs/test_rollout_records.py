@@ -316,8 +316,8 @@ def test_a_pack_that_sleeps_takes_no_steps(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("artsim.sim.runs.sampled_runs._STEPS_PER_CALL", 1)
 
     def look() -> bool:
-        found.append(bool(roller._step.next.any()))
-        roller._step.next[...] = 0.0
+        found.append(bool(roller.pack.step.next.any()))
+        roller.pack.step.next[...] = 0.0
         return False
 
     starts = Variations(np.linspace(0.0, 0.05, n)[:, None] + np.zeros((n, robot.nq)), np.full((n, robot.nv), 0.1))

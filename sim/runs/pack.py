@@ -1,0 +1,342 @@
+"""Packs of one plan: their arrays, and the lanes that begin anew, are varied and are driven one by one.
+
+A PackScratch holds the arrays that packs of a thread share, since nothing in them outlasts a step; a Pack has those of
+its 8 robots. Packs that share a scratch take their steps in turn. No numba here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.contact.continuous import connect_foresight
+from artsim.sim.contact.pack_contacts import PackContactBundle, lane_order
+from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.foundation.jit import bind, point_at
+from artsim.sim.foundation.records import Array, aligned_zeros
+from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
+from artsim.sim.run_data.run_records import CROWDED, RUNNING, STEP_NUMBER, STEPS_TO_TAKE, STOP_REASON, RunBundle
+from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.runs.control_tables import pack_controls
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.lane_simulation import LaneSimulation, PackArrays, one_row, with_own_arrays
+from artsim.sim.runs.pack_arrays import (
+    connect_solver,
+    make_contact_bundle,
+    make_lane_bundle,
+    make_pack_equipment,
+    make_pack_inputs,
+    make_pack_rules,
+    make_pack_step,
+    make_robots,
+    make_rows_and_solver,
+    with_contacts_of,
+)
+from artsim.sim.runs.packable import (
+    entry_of_packs,
+    has_helpers,
+    integrator_of,
+    is_calibrated,
+    pack_features,
+    pack_width,
+)
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.varied import VariedArrays
+from artsim.sim.stepping.packs import (
+    CALIBRATED,
+    LANE_GAINS,
+    LANE_PROPERTIES,
+    MOVED,
+    TAKE_TURNS,
+    PackControls,
+    RolloutBlock,
+    Turns,
+)
+
+# arrays that a pack has for itself, by record; the others are scratch
+_OF_DATA = ("stiffening", "slack")
+_OF_STEP = ("integrator", "effective_coupling")
+_OF_EQUIPMENT = (*CALIBRATED, "tendon_length0", "spring_length")
+_OF_HELPERS = ("exerter", "pather", "keeper")
+_OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "factor")
+
+
+class Tallies(NamedTuple):
+    """Numbers of packs, side by side: what they are to do, how far they are, and how their lanes fare."""
+
+    plan: Array  # (packs, 4) RolloutBlock.plan
+    counters: Array  # (packs, 9) Step.counters
+    input_row: Array  # (packs, 1), with the fields below as in PackWork
+    alive: Array  # (packs, lanes), as those below
+    began: Array
+    stopped: Array
+    stopped_dof: Array
+    reason: Array
+    unsolved: Array
+    worst_residual: Array
+
+    def part(self, packs: slice | int) -> Tallies:
+        """Views of the numbers of some packs, or of one."""
+        return Tallies(*(values[packs] for values in self))
+
+
+def make_tallies(packs: int, width: int, counters: int) -> Tallies:
+    """Allocate the numbers of packs."""
+    whole = [np.zeros((packs, size), np.int64) for size in (4, counters, 1)]
+    of_lanes = [np.zeros((packs, width), np.int64) for _ in Tallies._fields[3:-1]]
+    return Tallies._make([*whole, *of_lanes, np.zeros((packs, width))])
+
+
+class PackScratch:
+    """The arrays that packs of a plan share: those of the robot that takes steps for lanes, too, which records `rows`,
+    arrays (samples, rows, …) by variable."""
+
+    def __init__(self, plan: Plan, controls: Controls, rows: Mapping[str, Array], block: RolloutBlock) -> None:
+        self.plan, self.varied = plan, VariedArrays(plan)
+        self.needs, self.width = pack_features(plan), pack_width()
+        self.simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
+        self.block = block
+        if rows:
+            self.simulation.record_into(rows)
+        self.listed = self.simulation.room  # room for the contacts of all lanes
+        alone = self.simulation.alone()
+        self.robot, self.rules = make_robots(plan, alone.state, self.width), make_pack_rules(plan, self.width)
+        self.equipment = make_pack_equipment(plan, self.width)
+        self.inputs, self.step = make_pack_inputs(plan, self.width), make_pack_step(plan, self.width)
+        self.lanes = make_lane_bundle(plan, alone, pack_controls(plan, [controls]), self.width)
+        self.robots = [self.simulation] * self.width  # that find forces of the lanes
+        if has_helpers(plan):
+            self.robots = [LaneSimulation(with_own_arrays(plan), one_row(controls)) for _ in self.robots]
+        self.contact: PackContactBundle | None = None
+        self._kept: dict[str, object] = {}  # objects that kernels call through addresses
+        self._connect_single()
+        self._make_room()
+
+    def _connect_single(self) -> None:
+        """Connect the steps of a single robot, for those that are recorded."""
+        self._kept["step"] = self.simulation.point_at(self.lanes.data.single)
+
+    def _make_room(self) -> None:
+        """Make the arrays of contacts and rows, and connect the contact detection, which takes one lane after the
+        other, and the continuous check."""
+        plan = self.plan
+        if plan.touching is not None:
+            self.contact = make_contact_bundle(plan, self.needs, self.simulation.room, self.listed, self.width)
+            found = self.contact.detected.data
+            self._kept["detection"] = connect_detection(plan.touching, found)
+            self._kept["foresight"] = connect_foresight(plan.touching, found)
+            if self.needs.swept:
+                self._kept["sweep"] = self.simulation.sweep_in(found)
+            self.lanes = self.lanes._replace(adhesion=self.contact.adhesion)
+        self.rows, self.newton, self.solver = make_rows_and_solver(plan, self.listed, self.width)
+
+    def enlarge(self, step: int) -> None:
+        """Enlarge the room for the contacts of all lanes, or of each. Raises StoppedError, which tells this step, where
+        no more are allowed."""
+        assert self.contact is not None
+        number = self.contact.data.number
+        if number[FOUND_CONTACTS] > number[CONTACTS]:
+            self.listed *= 2
+        else:
+            self.lanes.alone.step.counters[STEP_NUMBER] = step
+            self.simulation.make_room()
+            self.lanes = self.lanes._replace(alone=self.simulation.alone())
+            self._connect_single()
+            self.listed = max(self.listed, self.simulation.room)
+        self._make_room()
+
+
+class Pack:
+    """The robots of one pack."""
+
+    def __init__(self, scratch: PackScratch, tally: Tallies, controls: PackControls | None = None) -> None:
+        """`tally`: of this pack. `controls`: over time; by default those of the scratch."""
+        self._scratch, self.width = scratch, scratch.width
+        self._kept: dict[str, object] = {}
+        self._calibrated = False
+        self.block = scratch.block._replace(plan=tally.plan)
+        model, state, data = scratch.robot
+        self.robot = RobotBundle(_own(model, LANE_PROPERTIES), _own(state, MOVED), _own(data, _OF_DATA))
+        self.inputs = _own(scratch.inputs, LANE_GAINS)
+        self.step = _own(scratch.step, _OF_STEP)._replace(counters=tally.counters)
+        self.equipment: EquipmentBundle | None = None
+        if scratch.equipment is not None:
+            self.equipment = scratch.equipment._replace(data=_own(scratch.equipment.data, _OF_EQUIPMENT))
+        lanes = scratch.lanes
+        self.lanes = lanes._replace(
+            data=lanes.data._replace(**{name: getattr(tally, name) for name in Tallies._fields[2:]}),
+            controls=controls or lanes.controls,
+            helpers=_own(lanes.helpers, _OF_HELPERS),
+        )
+        self.contact: PackContactBundle | None = None
+        if scratch.contact is not None:
+            self.contact = scratch.contact._replace(lanes=_own(scratch.contact.lanes, _OF_CONTACTS))
+        self._calibrators = self._connect_lanes()
+        self._connect()
+
+    def _connect_lanes(self) -> list[Callable[[], None]]:
+        """Connect the kernels of single robots that find forces of the lanes; the functions that calibrate
+        them, none where nothing depends on the masses.
+        """
+        plan = self._scratch.plan
+        if not (has_helpers(plan) or is_calibrated(plan)):
+            return []
+        pack = PackArrays(self.robot, self.inputs, self.step, self.equipment, self.lanes)
+        seen = [robot.in_lane(pack, lane) for lane, robot in enumerate(self._scratch.robots)]
+        self._kept["lanes"] = [each.connect(self.lanes, lane) for lane, each in enumerate(seen)]
+        return [each.calibrator() for each in seen] if is_calibrated(plan) else []
+
+    def adopt(self) -> None:
+        """Take over the arrays of the scratch, whose room for contacts has grown."""
+        scratch = self._scratch
+        assert self.contact is not None and scratch.contact is not None
+        wider = scratch.contact._replace(lanes=_own(scratch.contact.lanes, _OF_CONTACTS))
+        self.contact = with_contacts_of(self.contact, wider)
+        self.lanes = self.lanes._replace(alone=scratch.lanes.alone, adhesion=scratch.lanes.adhesion)
+        self._connect()
+
+    def _connect(self) -> None:
+        """Hand the arrays to the packs' kernel and to those that it calls."""
+        scratch, plan = self._scratch, self._scratch.plan
+        rows, solver = scratch.rows, scratch.solver
+        if scratch.needs.rows:
+            solver = solver._replace(entry=np.zeros(2, np.int64))
+            single = scratch.simulation.single_solver(lane_order(self.contact))
+            solved = self.robot, rows, self.step
+            self._kept["solver"] = connect_solver(*solved, scratch.newton, solver, single, self.width)
+        run: Any = RunBundle(self.inputs, self.step, self.block, None, self.lanes)
+        of_solver = SolverBundle(pack=solver if scratch.needs.rows else None)
+        self._bundles = self.robot, run, rows, self.equipment, self.contact, scratch.rules, of_solver
+        if integrator := integrator_of(plan):
+            without_contact = *self._bundles[:4], *self._bundles[5:]
+            self._kept["integrator"] = point_at(integrator, self.width, self.step.integrator, *without_contact)
+
+    def point_at(self, entry: Array) -> None:
+        """Set `entry` (2,) to the kernel that takes the pack's steps."""
+        self._kept["steps"] = point_at(entry_of_packs(self._scratch.plan), self.width, entry, *self._bundles)
+
+    # -------------------------------------------------------------- lanes
+
+    def reset(self, lanes: Array, qpos: Array, qvel: Array, activation: Array) -> None:
+        """Begin anew in some lanes, at these states (lanes, …)."""
+        plan, state, data = self._scratch.plan, self.robot.state, self.lanes.data
+        data.input_row[:] = -1
+        data.alive[lanes], data.stopped[lanes], data.stopped_dof[lanes] = 1, -1, -1
+        data.reason[lanes], data.unsolved[lanes], data.worst_residual[lanes] = RUNNING, 0, 0.0
+        for place, values in ((state.qpos, qpos), (state.qvel, qvel), (state.activation, activation)):
+            self._put(place, lanes, values)
+        zeroed = [state.impulse, state.drive_held, state.load, state.change, state.earlier_change, state.still]
+        for place in (*zeroed, self.robot.data.stiffening, self.robot.data.slack):
+            self._put(place, lanes, 0.0)
+        if plan.delayed is not None:
+            self._put(state.history, lanes, plan.delayed.history)
+        if self.contact is not None:
+            own = self.contact.lanes
+            own.memory[:, lanes], own.sunk[lanes], own.held[lanes] = 0.0, 0.0, 0.0
+        if not self._calibrated:
+            self.calibrate(np.arange(self.width))
+            self._calibrated = True
+
+    def _put(self, place: Array, lanes: Array, values: Array | float) -> None:
+        """Set some lanes of an array to values (lanes, …), or all of these to those of one robot."""
+        given = np.asarray(values)
+        if self.width == 1:
+            place[...] = given[0] if given.ndim > place.ndim else given
+        elif given.ndim == place.ndim:
+            place[..., lanes] = np.moveaxis(given, 0, -1)
+        else:
+            place[..., lanes] = given[..., None]
+
+    def vary(self, lanes: Array, factors: Mapping[str, Array]) -> None:
+        """Vary the properties of the robots in some lanes by factors (lanes, …) of those of the plan."""
+        for name, values in self._scratch.varied.of(factors).items():
+            if name in (*LANE_PROPERTIES, *LANE_GAINS):
+                record = self.inputs if name in LANE_GAINS else self.robot.model
+                self._put(getattr(record, name), lanes, values)
+        if "friction" in factors and self.contact is not None:
+            self._put(self.contact.lanes.factor, lanes, factors["friction"])
+        self.calibrate(lanes)
+
+    def calibrate(self, lanes: Array) -> None:
+        """Compute the constants of the equipment that depend on masses, in some lanes."""
+        for lane in lanes if self._calibrators else ():
+            self._calibrators[lane]()
+
+    def set_controls(self, wanted: PackControls) -> bool:
+        """Set the inputs over time of all lanes, or of each; True if their arrays are others now."""
+        held = self.lanes.controls
+        if held.torque.shape == wanted.torque.shape:
+            for place, values in zip(held, wanted, strict=True):
+                place[...] = values
+            return False
+        self.lanes = self.lanes._replace(controls=wanted)
+        self._connect()
+        return True
+
+
+class PacksInTurn:
+    """Packs that share a scratch, and the call by which they take their steps."""
+
+    def __init__(self, scratch: PackScratch, tallies: Tallies, controls: Sequence[PackControls] = ()) -> None:
+        """`controls`: of each pack; empty: those of the scratch for all."""
+        self.scratch, self.tallies = scratch, tallies
+        self.packs = [
+            Pack(scratch, tallies.part(k), controls[k] if controls else None) for k in range(len(tallies.plan))
+        ]
+        self._turns = Turns(np.zeros((len(self.packs), 2), np.int64), np.zeros(len(self.packs), np.int64))
+        self._call = bind(TAKE_TURNS, 1, self._turns)
+        self.connect()
+
+    def connect(self) -> None:
+        """Have the call run the packs' kernels with the arrays that they have now."""
+        for k, pack in enumerate(self.packs):
+            pack.point_at(self._turns.entry[k])
+
+    def step_to(self, end: int) -> None:
+        """Have all packs take their steps up to number `end`; without any, they note the depths of contacts. Raises
+        StoppedError for more contacts than are allowed."""
+        plan, counters = self.tallies.plan, self.tallies.counters
+        np.subtract(end, counters[:, STEP_NUMBER], out=plan[:, STEPS_TO_TAKE])
+        self._turns.due[:] = 1
+        self._call()
+        if CROWDED in counters[:, STOP_REASON]:
+            for k in np.flatnonzero(counters[:, STOP_REASON] == CROWDED):
+                self._go_on(int(k), end)
+
+    def _go_on(self, k: int, end: int) -> None:
+        """Have a pack that lacked room for contacts take the rest of its steps, with as much as it needs."""
+        counters = self.tallies.counters[k]
+        self._turns.due[:] = 0
+        self._turns.due[k] = 1
+        enlarge = False  # other packs have had their turns since: the first time, it finds what it lacks
+        while counters[STOP_REASON] == CROWDED:
+            if enlarge:
+                self.make_room(int(counters[STEP_NUMBER]))
+            counters[STOP_REASON] = RUNNING
+            self.tallies.plan[k, STEPS_TO_TAKE] = end - counters[STEP_NUMBER]
+            self._call()
+            enlarge = True
+
+    def make_room(self, step: int) -> None:
+        """Enlarge the room for contacts of all packs; see PackScratch.enlarge."""
+        self.scratch.enlarge(step)
+        for pack in self.packs:
+            pack.adopt()
+        self.connect()
+
+
+def _own(record: Any, names: tuple[str, ...]) -> Any:
+    """The record with copies of some of its arrays."""
+    return record._replace(**{name: _copied(getattr(record, name)) for name in names})
+
+
+def _copied(values: Array) -> Array:
+    """A copy that is aligned as arrays of lanes are."""
+    if values.dtype != np.float64:
+        return values.copy()
+    made = aligned_zeros(values.shape)
+    made[...] = values
+    return made
