@@ -286,7 +286,11 @@ def _status(reason: Array) -> Array:
 
 def _why(plan: Plan, results: Results, k: int) -> str:
     """The time and the reason of the early stop of a block's k-th sample."""
-    step, dof, reason = int(results.stopped[k]), int(results.stopped_dof[k]), results.reason[k]
+    return why_stopped(plan, int(results.stopped[k]), int(results.reason[k]), int(results.stopped_dof[k]))
+
+
+def why_stopped(plan: Plan, step: int, reason: int, dof: int) -> str:
+    """The time and the reason of an early stop at this step, by a reason of Step.counters[STOP_REASON] and its dof."""
     when = f"stopped at t = {step * plan.dt:.6g} s (step {step})"
     if reason == TOO_FAST:
         return f"{when}: {bound_of_link(plan, dof)}"

@@ -7,13 +7,13 @@ the control rows of the start still act; and the settings that are no longer tho
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from artsim.sim.equipment.arrays import WRENCH
-from artsim.sim.foundation.errors import ArtsimError, UsageError
+from artsim.sim.foundation.errors import ArtsimError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.changes import CHANGEABLE, changed_config, controls_for
@@ -102,18 +102,34 @@ class HeldInputs:
         for name in VALUES:
             known = np.flatnonzero(~np.isnan(self.values[name]))
             simulation.acting(name, later=True)[:, known] = self.values[name][known]
-        for link, at in pushed_places(simulation).items():
+        for link, at in pushed_places(simulation.plan).items():
             wrench = self.values["wrench"][simulation.plan.robot.links.index(link)]
             if not np.isnan(wrench).any():
                 simulation.acting("control", later=True)[:, at] = wrench
 
 
-def pushed_places(simulation: Simulation) -> dict[str, slice]:
+def pushed_places(plan: Plan) -> dict[str, slice]:
     """The places among the controls of the wrenches on links, by link."""
-    plan = simulation.plan
     first = len(plan.control) - len(plan.pushed.held)
     links = [wrench.link for wrench in plan.pushed.wrenches]
     return {link: slice(first + WRENCH * k, first + WRENCH * (k + 1)) for k, link in enumerate(links)}
+
+
+def input_names(plan: Plan, name: str) -> tuple[str, ...]:
+    """The names of an input's entries; controls without those of wrenches."""
+    if name != "control":
+        return plan.robot.dofs
+    count = len(plan.control) - len(plan.pushed.held)
+    return () if plan.equipped is None else plan.equipped.labels.controls[:count]
+
+
+def named_entries(name: str, given: Iterable[str], names: tuple[str, ...]) -> list[int]:
+    """The entries of an input with these names. Raises UsageError."""
+    for entry in given:
+        if entry not in names:
+            noun = "an actuator" if name == "control" else "a joint"
+            raise UsageError(f"{name}: {entry!r} is not {noun} of this robot{nearest(entry, names)}")
+    return [names.index(entry) for entry in given]
 
 
 def _pushed_links(plan: Plan) -> list[int]:

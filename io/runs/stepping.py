@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from artsim.io.exports.formats import check_run_name
 from artsim.io.format import schema
-from artsim.io.runs.held_inputs import HeldInputs, numbers_of, pushed_places, wrench_of
+from artsim.io.runs.held_inputs import HeldInputs, input_names, named_entries, numbers_of, pushed_places, wrench_of
 from artsim.io.runs.named import Tables, joined, named_tables, row_count
 from artsim.io.runs.plain_settings import plain_settings
 from artsim.io.runs.prepare import held_controls, no_controls, prepared
@@ -263,18 +263,10 @@ class Simulation:
         for name in VALUES:
             values = self._simulation.acting(name)
             if not np.all(np.isfinite(values)):
-                entry = self._names(name)[int(np.argmin(np.isfinite(values)))]
+                entry = input_names(self._simulation.plan, name)[int(np.argmin(np.isfinite(values)))]
                 raise UsageError(f"{name} of {entry!r} is not finite")
 
     # ------------------------------------------------------------------ inputs
-
-    def _names(self, name: str) -> tuple[str, ...]:
-        """The names of an input's entries; controls without those of wrenches."""
-        if name != "control":
-            return self.robot.dofs
-        plan = self._simulation.plan
-        count = len(plan.control) - len(plan.pushed.held)
-        return () if plan.equipped is None else plan.equipped.labels.controls[:count]
 
     def _give(self, name: str, values: Numbers) -> None:
         """Set an input from the next step on."""
@@ -289,13 +281,9 @@ class Simulation:
 
     def _entries(self, name: str, values: Numbers) -> tuple[list[int], Real]:
         """The entries of an input that are given, and their numbers. Raises UsageError."""
-        names = self._names(name)
+        names = input_names(self._simulation.plan, name)
         if isinstance(values, Mapping):
-            for entry in values:
-                if entry not in names:
-                    noun = "an actuator" if name == "control" else "a joint"
-                    raise UsageError(f"{name}: {entry!r} is not {noun} of this robot{nearest(entry, names)}")
-            return [names.index(entry) for entry in values], numbers_of(name, [*values.values()])
+            return named_entries(name, values, names), numbers_of(name, [*values.values()])
         given = numbers_of(name, values)
         free = [names.index(dof) for dof in self.robot.independent_dofs] if name != "control" else []
         if given.shape == (len(names),):
@@ -307,7 +295,7 @@ class Simulation:
     def _push(self, wrench: Mapping[str, ArrayLike]) -> None:
         """Set wrenches on links from the next step on."""
         given = {link: wrench_of(f"wrench of {link!r}", numbers) for link, numbers in wrench.items()}
-        links = [*pushed_places(self._simulation)]
+        links = [*pushed_places(self._simulation.plan)]
         if not set(wrench) <= set(links):
             if self._recorder is not None:
                 link = next(link for link in wrench if link not in links)
@@ -316,7 +304,7 @@ class Simulation:
                 )
             before = self._simulation.plan.config.wrench
             self._change(settings={"wrench": {**before, **{k: [0.0] * WRENCH for k in wrench if k not in links}}})
-        place, places = self._simulation.acting("control", later=True), pushed_places(self._simulation)
+        place, places = self._simulation.acting("control", later=True), pushed_places(self._simulation.plan)
         for link, numbers in given.items():
             held = self._held.values["wrench"][self.robot.links.index(link)]
             held[:] = 0.0
@@ -326,12 +314,12 @@ class Simulation:
     def push(self, link: str, impulse: ArrayLike) -> StepRows:
         """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link; see step."""
         numbers = wrench_of("push", impulse)
-        at = pushed_places(self._simulation).get(link)
+        at = pushed_places(self._simulation.plan).get(link)
         wrench = np.zeros(WRENCH) if at is None else self._simulation.acting("control")[at].copy()
         wrench[: len(numbers)] += numbers / self._simulation.plan.dt
         if at is None:
             self._push({link: np.zeros(WRENCH)})
-            at = pushed_places(self._simulation)[link]
+            at = pushed_places(self._simulation.plan)[link]
         held = self._held.values["wrench"][self.robot.links.index(link)]
         before, later = held.copy(), self._simulation.acting("control", later=True)[:, at].copy()
         rows = self.step(wrench={link: wrench})

@@ -77,17 +77,11 @@ class Tallies(NamedTuple):
     reason: Array
     unsolved: Array
     worst_residual: Array
+    activation: Array  # (packs, nact[, lanes]) State.activation
 
     def part(self, packs: slice | int) -> Tallies:
         """Views of the numbers of some packs, or of one."""
         return Tallies(*(values[packs] for values in self))
-
-
-def make_tallies(packs: int, width: int, counters: int) -> Tallies:
-    """Allocate the numbers of packs."""
-    whole = [np.zeros((packs, size), np.int64) for size in (4, counters, 1)]
-    of_lanes = [np.zeros((packs, width), np.int64) for _ in Tallies._fields[3:-1]]
-    return Tallies._make([*whole, *of_lanes, np.zeros((packs, width))])
 
 
 class PackScratch:
@@ -133,12 +127,16 @@ class PackScratch:
             self.lanes = self.lanes._replace(adhesion=self.contact.adhesion)
         self.rows, self.newton, self.solver = make_rows_and_solver(plan, self.listed, self.width)
 
-    def enlarge(self, step: int) -> None:
-        """Enlarge the room for the contacts of all lanes, or of each. Raises StoppedError, which tells this step, where
-        no more are allowed."""
+    def lists_more(self) -> bool:
+        """True if the contacts of all lanes exceeded the room for them, rather than those of one."""
         assert self.contact is not None
         number = self.contact.data.number
-        if number[FOUND_CONTACTS] > number[CONTACTS]:
+        return bool(number[FOUND_CONTACTS] > number[CONTACTS])
+
+    def enlarge(self, step: int, listed: bool) -> None:
+        """Enlarge the room for the contacts of all lanes if these are `listed`, or of each. Raises StoppedError, which
+        tells this step, where no more are allowed."""
+        if listed:
             self.listed *= 2
         else:
             self.lanes.alone.step.counters[STEP_NUMBER] = step
@@ -147,6 +145,15 @@ class PackScratch:
             self._connect_single()
             self.listed = max(self.listed, self.simulation.room)
         self._make_room()
+
+
+def make_tallies(scratch: PackScratch, packs: int) -> Tallies:
+    """Allocate the numbers of packs."""
+    width, activations = scratch.width, len(scratch.plan.activation)
+    whole = [np.zeros((packs, size), np.int64) for size in (4, len(scratch.step.counters), 1)]
+    of_lanes = [np.zeros((packs, width), np.int64) for _ in Tallies._fields[3:-2]]
+    shape = (packs, activations, width) if width > 1 else (packs, activations)
+    return Tallies._make([*whole, *of_lanes, np.zeros((packs, width)), aligned_zeros(shape)])
 
 
 class Pack:
@@ -159,7 +166,8 @@ class Pack:
         self._calibrated = False
         self.block = scratch.block._replace(plan=tally.plan)
         model, state, data = scratch.robot
-        self.robot = RobotBundle(_own(model, LANE_PROPERTIES), _own(state, MOVED), _own(data, _OF_DATA))
+        moved = _own(state, MOVED)._replace(activation=tally.activation)
+        self.robot = RobotBundle(_own(model, LANE_PROPERTIES), moved, _own(data, _OF_DATA))
         self.inputs = _own(scratch.inputs, LANE_GAINS)
         self.step = _own(scratch.step, _OF_STEP)._replace(counters=tally.counters)
         self.equipment: EquipmentBundle | None = None
@@ -167,7 +175,7 @@ class Pack:
             self.equipment = scratch.equipment._replace(data=_own(scratch.equipment.data, _OF_EQUIPMENT))
         lanes = scratch.lanes
         self.lanes = lanes._replace(
-            data=lanes.data._replace(**{name: getattr(tally, name) for name in Tallies._fields[2:]}),
+            data=lanes.data._replace(**{name: getattr(tally, name) for name in Tallies._fields[2:-1]}),
             controls=controls or lanes.controls,
             helpers=_own(lanes.helpers, _OF_HELPERS),
         )
@@ -217,6 +225,17 @@ class Pack:
     def point_at(self, entry: Array) -> None:
         """Set `entry` (2,) to the kernel that takes the pack's steps."""
         self._kept["steps"] = point_at(entry_of_packs(self._scratch.plan), self.width, entry, *self._bundles)
+
+    def lasting(self) -> dict[str, Array]:
+        """The arrays by name, beside those of the tally, on which later steps depend or which tell of earlier ones."""
+        records = (self.robot.model, LANE_PROPERTIES), (self.robot.state, MOVED), (self.robot.data, _OF_DATA)
+        named = [*records, (self.inputs, LANE_GAINS), (self.step, _OF_STEP[1:])]
+        if self.equipment is not None:
+            named.append((self.equipment.data, _OF_EQUIPMENT))
+        found = {f"{type(record).__name__}.{name}": getattr(record, name) for record, names in named for name in names}
+        if self.contact is not None:
+            found |= {f"contact.{name}": getattr(self.contact.lanes, name) for name in _OF_CONTACTS}
+        return found
 
     # -------------------------------------------------------------- lanes
 
@@ -314,15 +333,15 @@ class PacksInTurn:
         enlarge = False  # other packs have had their turns since: the first time, it finds what it lacks
         while counters[STOP_REASON] == CROWDED:
             if enlarge:
-                self.make_room(int(counters[STEP_NUMBER]))
+                self.make_room(int(counters[STEP_NUMBER]), self.scratch.lists_more())
             counters[STOP_REASON] = RUNNING
             self.tallies.plan[k, STEPS_TO_TAKE] = end - counters[STEP_NUMBER]
             self._call()
             enlarge = True
 
-    def make_room(self, step: int) -> None:
+    def make_room(self, step: int, listed: bool) -> None:
         """Enlarge the room for contacts of all packs; see PackScratch.enlarge."""
-        self.scratch.enlarge(step)
+        self.scratch.enlarge(step, listed)
         for pack in self.packs:
             pack.adopt()
         self.connect()

@@ -206,7 +206,7 @@ class PackRoller:
         self._plan, self._width = plan, pack_width()
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
         scratch = PackScratch(plan, controls, others, _make_block(results))
-        tallies = make_tallies(1, self._width, len(scratch.step.counters))
+        tallies = make_tallies(scratch, 1)
         tallies.plan[0, STEPS_PER_ROW] = plan.config.every
         tallies.plan[0, ROWS_OF_SAMPLE] = row_count(plan) if others else 0
         self._turns = PacksInTurn(scratch, tallies)

@@ -41,6 +41,7 @@ _LAZY = {
     "Simulation": "artsim.io.runs.stepping",
     "StoppedError": "artsim.sim.foundation.errors",
     "UsageError": "artsim.sim.foundation.errors",
+    "VectorSimulation": "artsim.io.rollouts.vector",
 }
 
 __all__ = ["__version__", "compute", "load", "open", "rollout", "simulate", *_LAZY]

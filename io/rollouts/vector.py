@@ -1,0 +1,403 @@
+"""Many robots that are stepped together from Python, each with its own state, inputs and properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from artsim.io.rollouts.roll import why_stopped
+from artsim.io.runs.held_inputs import input_names, named_entries, numbers_of, pushed_places
+from artsim.io.runs.named import run_labels
+from artsim.io.runs.prepare import held_controls, prepared
+from artsim.io.runs.progress import warm
+from artsim.io.runs.step_rows import read_only
+from artsim.sim.articulation.turn_limits import axis_couplings
+from artsim.sim.equipment.arrays import WRENCH
+from artsim.sim.foundation.apart import available_cores
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.records import Array
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.run_data.run_records import RUNNING, TABLES_OF
+from artsim.sim.runs.controls import VALUES
+from artsim.sim.runs.fleet import Fleet
+from artsim.sim.runs.packable import kernels, reason_against_packs
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.setting import MAX_STEPS
+from artsim.sim.runs.settings import RunSettings
+from artsim.sim.runs.start import follow_velocities, settle_coordinates
+from artsim.sim.runs.varied import VARIED
+
+ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
+"""Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
+_NOT_HERE = {
+    "steps": "steps are taken by step(action, steps)",
+    "every": "the last step of every call is recorded",
+    "push": "pushes are given by push(link, impulse)",
+    "interpolate": "inputs hold until they are given anew",
+}
+
+
+class VectorSimulation:
+    """n simulations of a robot that are stepped together: 8 in the lanes of a pack, and packs in threads.
+
+    Args:
+        n: number of robots.
+        controller: name of a built-in controller.
+        action: the input that `step` takes first: "control", "target" or "torque"; by default that of the actuators,
+            else of drives with gains, else torques.
+        threads: number of threads; None: one per core. Results do not depend on it.
+        settings: those of a run, as in artsim.simulate; `record` names variables of the trajectory.
+
+    Arrays (n, …) are written in place by steps, so that a reference to one is always up to date: `qpos` [rad or m],
+    `qvel`, `activation`, `time` [s], `steps`, `status`, and variables of `record` by name, `simulation["sensors"]`.
+    A robot that stops raises nothing: its status is no longer 0, `why_stopped` tells the reason, and its state stays
+    the last one before that, until it is reset.
+
+    Raises:
+        UsageError, ModelError: as artsim.simulate; UsageError also for features that packs lack.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        n: int,
+        *,
+        controller: str = "none",
+        action: str | None = None,
+        threads: int | None = None,
+        **settings: Unpack[RunSettings],
+    ) -> None:
+        if not 1 <= n <= MAX_STEPS:
+            raise UsageError(f"n is {n}, want 1 to {MAX_STEPS} robots")
+        for name, instead in _NOT_HERE.items():
+            if name in settings:
+                raise UsageError(f"VectorSimulation: {name} has no meaning here: {instead}")
+        given: dict[str, Any] = {"record": (), **settings, "steps": MAX_STEPS}
+        self._plan, _, _ = prepared(robot, controller, None, given)
+        _refuse(self._plan)
+        warm(kernels(self._plan))
+        self._fleet = Fleet(self._plan, held_controls(self._plan), n, threads or available_cores())
+        self._action = _action(self._plan, action)
+        self.labels, self.variables = run_labels(self._plan), tuple(self._fleet.rows)
+        self._names = {name: input_names(self._plan, name) for name in VALUES}
+        self._given = {name: self._fleet.inputs[name][:, : len(names)] for name, names in self._names.items()}
+        self._pushed = {link: self._fleet.inputs["control"][:, at] for link, at in pushed_places(self._plan).items()}
+        fleet = self._fleet
+        self._rows = {name: read_only(values) for name, values in fleet.rows.items()}
+        self._qpos, self._qvel, self._activation = map(read_only, (fleet.qpos, fleet.qvel, fleet.activation))
+        self._time, self._steps, self._status = map(read_only, (fleet.time, fleet.steps, fleet.reason))
+
+    # ------------------------------------------------------------------ state
+
+    def __len__(self) -> int:
+        return self._fleet.n
+
+    @property
+    def robot(self) -> Robot:
+        """The robot as it is simulated."""
+        return self._plan.robot
+
+    @property
+    def qpos(self) -> Array:
+        """Coordinates (n, nq) now [rad or m]."""
+        return self._qpos
+
+    @property
+    def qvel(self) -> Array:
+        """Velocities (n, nv) now [rad/s or m/s]."""
+        return self._qvel
+
+    @property
+    def activation(self) -> Array:
+        """Activations (n, nact) of actuators now."""
+        return self._activation
+
+    @property
+    def time(self) -> Array:
+        """Simulated time (n,) of each robot since its reset [s]."""
+        return self._time
+
+    @property
+    def steps(self) -> Array:
+        """Number of steps (n,) of each robot since its reset."""
+        return self._steps
+
+    @property
+    def status(self) -> Array:
+        """(n,) 0: runs; 1: stopped at a velocity that is not finite; 2: at a limit that rk4 has no rows for; 4: beyond
+        a bound of velocity; 5: since contacts gave way."""
+        return self._status
+
+    def why_stopped(self, k: int) -> str:
+        """The time and the reason of the stop of a robot, an empty string while it runs."""
+        if self._status[k] == RUNNING:
+            return ""
+        reason, dof = int(self._status[k]), int(self._fleet.stopped_dof[k])
+        return why_stopped(self._plan, int(self._steps[k]), reason, dof)
+
+    def __getitem__(self, name: str) -> Array:
+        """The recorded variable (n, …) of the last step of the last call: at the state before that step, and over it;
+        NaN from a reset to the next step. Raises UsageError for one that is not recorded."""
+        if name not in self._rows:
+            raise UsageError(f"{name!r} is not recorded{nearest(name, self.variables)}; see `record`")
+        return self._rows[name]
+
+    @property
+    def sensors(self) -> Array:
+        """The sensors' values (n, nsensors), if `record` names "sensors"."""
+        return self["sensors"]
+
+    # ------------------------------------------------------------------ steps
+
+    def step(
+        self,
+        action: ManyNumbers | None = None,
+        steps: int = 1,
+        *,
+        torque: ManyNumbers | None = None,
+        target: ManyNumbers | None = None,
+        target_velocity: ManyNumbers | None = None,
+        target_acceleration: ManyNumbers | None = None,
+        control: ManyNumbers | None = None,
+        wrench: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        """Take steps with all robots that have not stopped.
+
+        Inputs act from these steps on until they are given anew, as in artsim.Simulation.step; each is (n, entries), or
+        (entries,) for all robots alike, or given by name, (n,) or one number for all. A wrench (6,) or a force (3,) on
+        a link acts on all, (n, 6) or (n, 3) on each; its links are those of the setting `wrench`.
+
+        Raises UsageError for inputs of a wrong shape, StoppedError for more contacts than `max_contacts`.
+        """
+        if steps < 1:
+            raise UsageError(f"step: got {steps}, want a number of steps from 1")
+        if action is not None:
+            self._give(self._action, action)
+        if torque is not None:
+            self._give("torque", torque)
+        if target is not None:
+            self._give("target", target)
+        if target_velocity is not None:
+            self._give("target_velocity", target_velocity)
+        if target_acceleration is not None:
+            self._give("target_acceleration", target_acceleration)
+        if control is not None:
+            self._give("control", control)
+        if wrench is not None:
+            for link, values in wrench.items():
+                self._push(link, values)
+        self._fleet.step(steps)
+
+    def push(self, link: str, impulse: ArrayLike) -> None:
+        """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link of all
+        robots, or (n, 3) or (n, 6) on that of each."""
+        place = self._place(link)
+        before = place.copy()
+        place += self._wrench(f"push of {link!r}", impulse) / self._plan.dt
+        self._fleet.step(1)
+        place[:] = before
+
+    def _give(self, name: str, values: ManyNumbers) -> None:
+        """Set an input from the next step on."""
+        place = self._given[name]
+        if isinstance(values, np.ndarray) and values.shape == place.shape:
+            place[:] = values
+        elif isinstance(values, Mapping):
+            for entry, numbers in zip(named_entries(name, values, self._names[name]), values.values(), strict=True):
+                place[:, entry] = self._each(f"{name} of {self._names[name][entry]!r}", numbers, ((),))
+        else:
+            given, names = numbers_of(name, values), self._names[name]
+            free = [names.index(dof) for dof in self.robot.independent_dofs] if name != "control" else []
+            entries = free if free and given.shape[-1:] == (len(free),) else [*range(len(names))]
+            place[:, entries] = self._each(name, given, ((len(names),), (len(free),)) if free else ((len(names),),))
+
+    def _each(self, what: str, values: ArrayLike, sizes: tuple[tuple[int, ...], ...]) -> Array:
+        """Numbers of one of these shapes for all robots or for each. Raises UsageError."""
+        given: Array = numbers_of(what, values)
+        if not any(given.shape in (size, (len(self), *size)) for size in sizes):
+            raise UsageError(f"{what} has shape {given.shape}, want {(len(self), *sizes[0])}, or {sizes[0]} for all")
+        return given
+
+    def _push(self, link: str, values: ArrayLike) -> None:
+        """Set the wrench on a link from the next step on."""
+        self._place(link)[:] = self._wrench(f"wrench of {link!r}", values)
+
+    def _place(self, link: str) -> Array:
+        """The inputs (n, 6) of the wrench on a link. Raises UsageError for one that has none."""
+        if link not in self._pushed:
+            known = "" if link in self.robot.links else nearest(link, self.robot.links)
+            raise UsageError(
+                f"wrench: there is no place for {link!r}{known}; start with wrench={{{link!r}: (0, 0, 0)}}"
+            )
+        return self._pushed[link]
+
+    def _wrench(self, what: str, values: ArrayLike) -> Array:
+        """Forces, or forces and torques, as (6,) or (n, 6)."""
+        given = self._each(what, values, ((WRENCH,), (3,)))
+        return given if given.shape[-1] == WRENCH else np.concatenate([given, np.zeros_like(given)], axis=-1)
+
+    # ------------------------------------------------------------------ single robots
+
+    def reset(
+        self,
+        robots: ArrayLike | None = None,
+        *,
+        qpos: ManyNumbers | None = None,
+        qvel: ManyNumbers | None = None,
+        activation: ManyNumbers | None = None,
+    ) -> None:
+        """Begin anew with some robots: a mask (n,) or numbers of robots; None: all. Nothing of the others changes.
+
+        Each begins at the state given, (robots, entries) or (entries,) for all of them, or by name; the others of its
+        entries are those of the start. Inputs and properties stay as they are.
+
+        Raises UsageError: a robot that is not there; a state of a wrong shape, not finite, or that breaks a coupling.
+        """
+        chosen = self._chosen(robots)
+        labels, start = self.robot.labels, self._fleet.start
+        equipped = self._plan.equipped
+        activations = () if equipped is None else equipped.labels.activations
+        names = {"qpos": labels.coords, "qvel": labels.dofs, "activation": activations}
+        made = [
+            _states(what, values, names[what], of_start, len(chosen))
+            for (what, values), of_start in zip(
+                {"qpos": qpos, "qvel": qvel, "activation": activation}.items(), start, strict=True
+            )
+        ]
+        if qpos is not None or qvel is not None:
+            _settle(self._plan, made[0], made[1], qpos, qvel)
+        self._fleet.reset(chosen, *made)
+
+    def vary(self, robots: ArrayLike | None = None, **factors: ArrayLike) -> None:
+        """Set properties of some robots, as in `reset`, to factors of those of the model: mass (links,), armature,
+        damping, stiffness, joint_friction, drive_stiffness, drive_damping (nv,), friction, of all contacts.
+
+        A factor is a number, (parts,) for all of these robots, or (robots, parts), in the model's order. Properties
+        that are not named stay as they are.
+
+        Raises UsageError: an unknown property, a wrong shape, a factor that is negative, or a mass of none.
+        """
+        chosen = self._chosen(robots)
+        sizes, made = {"link": len(self.robot.links), "dof": self.robot.nv, "": 1}, dict[str, Array]()
+        for name, values in factors.items():
+            if name not in VARIED:
+                raise UsageError(f"vary: {name!r} is not known{nearest(name, VARIED)}; known: {', '.join(VARIED)}")
+            parts, given = sizes[VARIED[name]], numbers_of(name, values)
+            if parts == 1 and given.shape == (len(chosen),):
+                given = given[:, None]
+            if given.shape not in ((), (parts,), (len(chosen), parts)):
+                raise UsageError(f"{name} has shape {given.shape}, want {(len(chosen), parts)}, or {(parts,)} for all")
+            least = np.nextafter(0.0, 1.0) if name == "mass" else 0.0
+            if not (np.isfinite(given) & (given >= least)).all():
+                raise UsageError(f"{name}: factors must be finite and {'above' if name == 'mass' else 'from'} 0")
+            made[name] = np.array(np.broadcast_to(given, (len(chosen), parts)))
+        self._fleet.vary(chosen, made)
+
+    def _chosen(self, robots: ArrayLike | None) -> Array:
+        """The numbers of robots. Raises UsageError for other than a mask (n,) or different numbers below n."""
+        if robots is None:
+            return np.arange(len(self))
+        given = np.asarray(robots)
+        if given.dtype == bool and given.shape == (len(self),):
+            return np.flatnonzero(given)
+        if given.size == 0:
+            return np.zeros(0, np.int64)
+        given = np.atleast_1d(given)
+        right = given.dtype.kind in "iu" and given.ndim == 1 and given.min() >= 0 and given.max() < len(self)
+        if not right or len(np.unique(given)) != len(given):
+            raise UsageError(f"robots: want a mask ({len(self)},), or different numbers from 0 to {len(self) - 1}")
+        return given.astype(np.int64)
+
+    # ------------------------------------------------------------------ snapshots
+
+    def save(self) -> dict[str, Array]:
+        """The current state of all robots as plain arrays by name, for numpy.savez; `restore` continues from it byte
+        for byte. The inputs that steps were given belong to it, and the properties that were varied."""
+        return self._fleet.save()
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """Continue from a snapshot of as many robots that began with the same settings, in this process or another.
+
+        Raises UsageError if it does not fit; nothing has changed then.
+        """
+        self._fleet.restore(snapshot)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._fleet.close()
+
+    def __enter__(self) -> VectorSimulation:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<VectorSimulation: {len(self)} of {self.robot.articulation.name}>"
+
+
+def _refuse(plan: Plan) -> None:
+    """Raise UsageError for what packs lack, and for variables that have no place here."""
+    if reason := reason_against_packs(plan):
+        raise UsageError(f"VectorSimulation: packs lack {reason}; use artsim.Simulation or artsim.rollout")
+    for name in plan.config.record:
+        if name in TABLES_OF:
+            raise UsageError(f"record: there is no place for {name!r}, of which a step has any number")
+        if name == "jacobian":
+            raise UsageError("record: jacobian has no place here: use robot.compute(simulation.qpos, …)")
+
+
+def _action(plan: Plan, asked: str | None) -> str:
+    """The input that is the action. Raises UsageError for one that is none."""
+    known = ("control", "target", "torque")
+    if asked is not None:
+        if asked not in known:
+            raise UsageError(f"action: {asked!r} is not known{nearest(asked, known)}; known: {', '.join(known)}")
+        return asked
+    if input_names(plan, "control"):
+        return "control"
+    return "target" if np.any(plan.inputs["drive_stiffness"]) else "torque"
+
+
+def _states(what: str, values: ManyNumbers | None, names: tuple[str, ...], start: Array, robots: int) -> Array:
+    """States (robots, entries) of some robots. Raises UsageError."""
+    whole = np.tile(start, (robots, 1))
+    if isinstance(values, Mapping):
+        for name, numbers in values.items():
+            if name not in names:
+                raise UsageError(f"{what}: {name!r} is not known{nearest(name, names)}")
+            given = numbers_of(f"{what} of {name!r}", numbers)
+            if given.shape not in ((), (robots,)):
+                raise UsageError(f"{what} of {name!r} has shape {given.shape}, want {(robots,)}, or a number")
+            whole[:, names.index(name)] = given
+    elif values is not None:
+        given = numbers_of(what, values)
+        if given.shape not in ((len(names),), whole.shape):
+            raise UsageError(f"{what} has shape {given.shape}, want {whole.shape}, or {(len(names),)} for all")
+        whole[:] = given
+    if not np.isfinite(whole).all():
+        raise UsageError(f"{what} is not finite")
+    return whole
+
+
+def _settle(plan: Plan, qpos: Array, qvel: Array, *given: ManyNumbers | None) -> None:
+    """Normalise quaternions and set followers from their leaders. Raises UsageError for those that are given
+    otherwise."""
+    model, labels = plan.robot.model, plan.robot.labels
+    coupled = len(model.coupling_follower) + len(model.row_follower) > 0 or axis_couplings(model)
+    if not coupled and len(labels.coords) == len(labels.dofs):  # and no quaternions
+        return
+    named = [[*values] if isinstance(values, Mapping) else None for values in given]
+    for q, v in zip(qpos, qvel, strict=True):
+        places, rates = (
+            dict(zip(names, values.tolist(), strict=True)) for names, values in ((labels.coords, q), (labels.dofs, v))
+        )
+        kept = [
+            {name: values[name] for name in (values if own is None else own)} if there is not None else {}
+            for own, values, there in zip(named, (places, rates), given, strict=True)
+        ]
+        settle_coordinates(model, labels, q, kept[0])
+        follow_velocities(model, labels, q, v, kept[1])

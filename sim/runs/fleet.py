@@ -1,0 +1,223 @@
+"""A fleet: n robots of one plan that persist in packs and take their steps together, in threads.
+
+Arrays that users see are (robots, …), the last pack filled up with robots that nobody looks at; steps write them in
+place. A robot's bytes depend neither on the other robots nor on the number of threads. No numba here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.records import Array
+from artsim.sim.run_data.run_records import STEP_NUMBER, STEPS_PER_ROW
+from artsim.sim.runs.control_tables import control_tables
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
+from artsim.sim.runs.packable import pack_width
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import row_shapes
+from artsim.sim.runs.varied import VARIED
+from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, PackControls, RolloutBlock
+
+_NEVER = 1 << 62  # steps per row: of a call, the step with number 0 alone is recorded
+_STATES = ("qpos", "qvel", "activation")
+_MEMORY = "contact.memory"
+
+
+class Fleet:
+    """n robots, with `rows` (n, …) by variable, recorded in the last step of a call, and `inputs` (n, ·) by name, which
+    act from the next step on.
+
+    `reason` (n,): RUNNING, or why the robot stopped; `stopped_dof` (n,): the dof that caused it.
+    """
+
+    def __init__(self, plan: Plan, controls: Controls, n: int, threads: int) -> None:
+        self.plan, self.n, self._width = plan, n, pack_width()
+        packs = -(-n // self._width)
+        robot, room = plan.robot, packs * self._width
+        threads = max(1, min(threads, packs))
+        self._qpos, self._qvel = np.zeros((room, robot.nq)), np.zeros((room, robot.nv))
+        self._activation = np.zeros((room, len(plan.activation)))
+        shapes = {name: shape for name, shape in row_shapes(plan).items() if name not in _STATES}
+        rows = {name: np.full((room, 1, *shape), np.nan) for name, shape in shapes.items()}
+        absent = np.zeros((room, 0, 0))
+        block = RolloutBlock(np.zeros(4, np.int64), absent, absent, self._qpos, self._qvel)
+        scratches = [PackScratch(plan, controls, rows, block) for _ in range(threads)]
+        self._tallies = make_tallies(scratches[0], packs)
+        self._tallies.plan[:, STEPS_PER_ROW] = _NEVER
+        self._tallies.plan[:, FIRST_SAMPLE] = np.arange(packs) * self._width
+        self._tallies.plan[:, ROWS_OF_SAMPLE] = 1 if rows else 0
+        held = {name: np.repeat(table, room, axis=0) for name, table in control_tables(plan, [controls]).items()}
+        ends = [packs * k // threads for k in range(threads + 1)]
+        self._turns = [
+            self._in_turn(scratch, held, slice(first, end))
+            for scratch, first, end in zip(scratches, ends[:-1], ends[1:], strict=True)
+        ]
+        self._packs: list[Pack] = [pack for turns in self._turns for pack in turns.packs]
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._steps, self._time = np.zeros((packs, self._width), np.int64), np.zeros((packs, self._width))
+        self._chosen = np.zeros((packs, self._width), bool)
+        self._inputs = held
+        self.inputs = {name: table[:n, 0] for name, table in held.items()}
+        self.rows = {name: values[:n, 0] for name, values in rows.items()}
+        self.qpos, self.qvel, self.activation = self._qpos[:n], self._qvel[:n], self._activation[:n]
+        self.steps, self.time = self._steps.reshape(-1)[:n], self._time.reshape(-1)[:n]
+        self.reason = self._tallies.reason.reshape(-1)[:n]
+        self.stopped_dof = self._tallies.stopped_dof.reshape(-1)[:n]
+        self.reset(np.arange(room), *(np.tile(values, (room, 1)) for values in self.start))
+        self._tallies.alive.reshape(-1)[n:] = 0
+
+    def _in_turn(self, scratch: PackScratch, held: Mapping[str, Array], packs: slice) -> PacksInTurn:
+        """The packs of a thread."""
+        start, width = np.full(1, -_NEVER), self._width  # before any step of a call, whose numbers end with 0
+        controls = [
+            PackControls(start, **{name: table[p * width : (p + 1) * width] for name, table in held.items()})
+            for p in range(packs.start, packs.stop)
+        ]
+        return PacksInTurn(scratch, self._tallies.part(packs), controls)
+
+    @property
+    def start(self) -> tuple[Array, Array, Array]:
+        """The coordinates (nq,), velocities (nv,) and activations (nact,) at which robots begin."""
+        return self.plan.qpos, self.plan.qvel, self.plan.activation
+
+    # -------------------------------------------------------------- steps
+
+    def step(self, steps: int) -> None:
+        """Have all robots take steps, but for those that have stopped, or stop on the way.
+
+        The numbers of a pack's steps end with 0, which is recorded. Raises StoppedError for more contacts than are
+        allowed.
+        """
+        tallies = self._tallies
+        tallies.counters[:, STEP_NUMBER] = 1 - steps
+        np.subtract(1 - steps, self._steps, out=tallies.began)
+        tallies.input_row[:] = -1
+        if self._pool is None:
+            self._turns[0].step_to(1)
+        else:
+            others = [self._pool.submit(turns.step_to, 1) for turns in self._turns[1:]]
+            self._turns[0].step_to(1)
+            for other in others:
+                other.result()
+        self._count(steps)
+
+    def _count(self, steps: int) -> None:
+        """Note the steps that robots have taken, and their activations."""
+        tallies, chosen = self._tallies, self._chosen
+        np.equal(tallies.alive, 1, out=chosen)
+        np.add(self._steps, steps, out=self._steps, where=chosen)
+        np.greater_equal(tallies.stopped, 0, out=chosen)
+        np.copyto(self._steps, tallies.stopped, where=chosen)
+        np.multiply(self._steps, self.plan.dt, out=self._time)
+        if self._activation.size:
+            self._activation.reshape(self._lanes_last)[...] = np.moveaxis(self._by_lane(tallies.activation), -1, 1)
+
+    @property
+    def _lanes_last(self) -> tuple[int, int, int]:
+        return len(self._packs), self._width, self._activation.shape[1]
+
+    def _by_lane(self, values: Array) -> Array:
+        """Values of packs with the axis of lanes, which packs of one robot lack."""
+        return values if self._width > 1 else values[..., None]
+
+    # -------------------------------------------------------------- single robots
+
+    def reset(self, robots: Array, qpos: Array, qvel: Array, activation: Array) -> None:
+        """Begin anew with some robots, at these states (robots, …); nothing of the others changes."""
+        for pack, lanes, own in self._in_packs(robots):
+            pack.reset(lanes, qpos[own], qvel[own], activation[own])
+        self._qpos[robots], self._qvel[robots], self._activation[robots] = qpos, qvel, activation
+        self._steps.reshape(-1)[robots], self._time.reshape(-1)[robots] = 0, 0.0
+        for values in self.rows.values():
+            values[robots[robots < self.n]] = np.nan
+
+    def vary(self, robots: Array, factors: Mapping[str, Array]) -> None:
+        """Vary properties of some robots by factors (robots, parts) of those of the plan; see varied.VARIED."""
+        if "friction" in factors and self.plan.touching is None:
+            raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
+        assert set(factors) <= set(VARIED)
+        for pack, lanes, own in self._in_packs(robots):
+            pack.vary(lanes, {name: values[own] for name, values in factors.items()})
+
+    def _in_packs(self, robots: Array) -> list[tuple[Pack, Array, Array]]:
+        """The packs in which some robots are: each with their lanes, and their places in `robots`."""
+        order = np.argsort(robots, kind="stable")
+        packs, lanes = np.divmod(robots[order], self._width)
+        ends = np.flatnonzero(np.diff(packs)) + 1
+        parts = zip(np.split(packs, ends), np.split(lanes, ends), np.split(order, ends), strict=True)
+        return [(self._packs[int(pack[0])], lane, own) for pack, lane, own in parts if len(pack)]
+
+    # -------------------------------------------------------------- snapshots
+
+    def save(self) -> dict[str, Array]:
+        """A snapshot of everything on which later steps depend, as plain arrays by name, for `restore` in any
+        process."""
+        found = self._places()
+        lasting = [pack.lasting() for pack in self._packs]
+        for name in lasting[0]:
+            each = [own[name] for own in lasting]
+            found[name] = np.stack([_with_room(values, max(map(_room, each))) for values in each])
+        return {name: np.array(values) for name, values in found.items()}
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """Continue from a snapshot: the following steps equal, byte for byte, those that followed it originally.
+
+        Raises UsageError for a snapshot that does not fit; the fleet is then as it was.
+        """
+        self._check(snapshot)
+        room = _room(snapshot[_MEMORY][0]) if _MEMORY in snapshot else 0
+        for turns in self._turns:
+            while room > turns.scratch.simulation.room:
+                turns.make_room(0, listed=False)
+        for name, place in self._places().items():
+            place[...] = snapshot[name]
+        for k, pack in enumerate(self._packs):
+            for name, place in pack.lasting().items():
+                place[...] = _with_room(snapshot[name][k], _room(place)) if name == _MEMORY else snapshot[name][k]
+        np.multiply(self._steps, self.plan.dt, out=self._time)
+
+    def _check(self, snapshot: Mapping[str, Array]) -> None:
+        """Raise UsageError for a snapshot of other arrays."""
+        packs = len(self._packs)
+        want = {name: values.shape for name, values in self._places().items()}
+        want |= {name: (packs, *values.shape) for name, values in self._packs[0].lasting().items()}
+        given = {name: np.shape(values) for name, values in snapshot.items()}
+        if len(given.get(_MEMORY, ())) == len(want.get(_MEMORY, ())) == 5:
+            given[_MEMORY] = (*given[_MEMORY][:3], want[_MEMORY][3], given[_MEMORY][4])
+        if given != want:
+            odd = next(name for name in {**want, **given} if want.get(name) != given.get(name))
+            raise UsageError(
+                f"snapshot: {odd} has shape {given.get(odd, 'none')}, want {want.get(odd, 'none')}; "
+                "is it of other robots or settings?"
+            )
+
+    def _places(self) -> dict[str, Array]:
+        """The arrays of a snapshot that are of all packs, by name."""
+        found = {f"tally.{name}": values for name, values in self._tallies._asdict().items()}
+        found |= {f"input.{name}": values for name, values in self._inputs.items()}
+        found |= {"qpos": self._qpos, "qvel": self._qvel, "activation": self._activation, "steps": self._steps}
+        return found | {f"row.{name}": values for name, values in self.rows.items()}
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _room(memory: Array) -> int:
+    """The room for contacts of a lane in a memory (2, lanes, contacts, …)."""
+    return int(memory.shape[2]) if memory.ndim == 4 else 0
+
+
+def _with_room(values: Array, room: int) -> Array:
+    """The memory of a lane's contacts with at least this much room; other arrays as they are."""
+    if _room(values) in (0, room):
+        return values
+    made = np.zeros((*values.shape[:2], room, values.shape[3]))
+    made[:, :, : values.shape[2]] = values
+    return made
