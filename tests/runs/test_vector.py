@@ -1,0 +1,304 @@
+"""artsim.VectorSimulation: robots in persistent packs take the steps of rollouts, byte for byte, whatever happens to
+the others, in however many threads.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import artsim
+from artsim.io.rollouts.rollout import MemoryRollout
+from artsim.io.runs.prepare import prepared
+from artsim.sim.foundation.errors import UsageError
+from artsim.sim.foundation.jit import disabled
+from artsim.sim.run_data.run_records import GAVE_WAY, NON_FINITE
+from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.packable import pack_width
+from tests.conftest import ROOT
+from tests.runs.test_packed_alone import MODELS
+from tests.runs.test_packed_equipment import CLAW
+from tests.runs.test_rollout_records import CASES, SENSORS
+
+ARM = ROOT / "robots" / "arm7.urdf"
+BOX = """<mujoco><worldbody><geom type="plane" size="9 9 .1"/><body name="box" pos="0 0 .5"><freejoint name="root"/>
+<geom type="box" size=".1 .1 .1" mass="2"/></body></worldbody></mujoco>"""
+LOW_CLAW = CLAW.replace('pos="0 0 .4"', 'pos="0 0 .19"')
+N = 2 * pack_width() + 1  # the last pack is filled up
+T = 9
+STATES = ("qpos", "qvel")
+
+
+def load(text: str, folder: Path) -> artsim.Robot:
+    path = folder / "model.xml"
+    path.write_text(text)
+    return artsim.load(path)
+
+
+def rolled(robot: artsim.Robot, **options: Any) -> MemoryRollout:
+    given: dict[str, Any] = {"samples": N, "steps": T, "every": 1, "seed": 5, "check": False, "threads": 1}
+    made = artsim.rollout(robot, **{**given, **options})
+    assert isinstance(made, MemoryRollout)
+    return made
+
+
+def inputs(robot: artsim.Robot, rows: int, options: dict[str, Any]) -> list[dict[str, np.ndarray[Any, Any]]]:
+    """Inputs of all robots in each of some calls, by name, (N, ·)."""
+    plan, _, _ = prepared(robot, "none", None, {**options, "steps": 1})
+    rng = np.random.default_rng(1)
+    actuated = len(plan.control) - len(plan.pushed.held)
+    sizes = {"torque": plan.robot.nv, "control": actuated}
+    return [{name: 0.3 * rng.normal(size=(N, size)) for name, size in sizes.items()} for _ in range(rows)]
+
+
+def as_controls(given: list[dict[str, np.ndarray[Any, Any]]], at: list[int]) -> list[Controls]:
+    """The inputs of each robot over time, which begin at these steps."""
+    made = []
+    for k in range(N):
+        values = {name: np.array([row[name][k] for row in given]) for name in ("torque", "control")}
+        zero = np.zeros_like(values["torque"])
+        made.append(Controls(np.array(at), target=zero, target_velocity=zero, **values))
+    return made
+
+
+def same(simulation: artsim.VectorSimulation, truth: MemoryRollout, row: int, robots: Any = slice(None)) -> bool:
+    """True if some robots have the state of a row of the rollout, to the byte; that after the last is final."""
+    at = {name: truth[f"final_{name}"] if row == T else truth[name][:, row] for name in STATES}
+    return all(getattr(simulation, name)[robots].tobytes() == at[name][robots].tobytes() for name in STATES)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("case", [*CASES, "claw"])
+def test_steps_are_those_of_rollouts(case: str, tmp_path: Path) -> None:
+    """With masses and inputs of each robot's own, for one and two threads; robots that begin anew on the way do not
+    touch the others. Packs take turns, so that nothing in their scratch may outlast a call."""
+    name, options = ("claw", {}) if case == "claw" else CASES[case]
+    text = LOW_CLAW if case == "claw" else MODELS[name]
+    if name == "leg":
+        options = {**options, "q0": {"z": -0.12}}  # in contact
+    robot = load(text.replace("</mujoco>", SENSORS) if name == "servos" else text, tmp_path)
+    given = inputs(robot, 1, options)
+    varied = {"mass": (0.7, 1.4), "damping": (0.5, 2.0)}
+    truth = rolled(robot, controls=as_controls(given, [0]), randomise=varied, velocity_spread=0.3, **options)
+    for threads in (1, 2):
+        made = artsim.VectorSimulation(robot, N, threads=threads, **options)
+        made.vary(mass=truth["mass_factor"], damping=truth["damping_factor"])
+        start = {"qpos": truth["qpos"][:, 0], "qvel": truth["qvel"][:, 0]}
+        made.reset(**start)
+        assert same(made, truth, 0)
+        made.step(**given[0])
+        assert same(made, truth, 1)
+        made.step(steps=4)
+        assert same(made, truth, 5)
+        some = np.array([N - 1, 0])
+        made.reset(some, **{name: values[some] for name, values in start.items()})
+        others = np.setdiff1d(np.arange(N), some)
+        assert same(made, truth, 5, others)
+        assert same(made, truth, 0, some)
+        made.step(steps=3)
+        assert same(made, truth, 8, others)
+        assert same(made, truth, 3, some)
+        assert made.steps.tolist() == [8 if k in others else 3 for k in range(N)]
+        np.testing.assert_array_equal(made.time, made.steps * made._plan.dt)
+        assert not made.status.any()
+        snapshot = made.save()
+        made.step()
+        assert same(made, truth, 9, others)
+        after = made.save()
+        made.restore(snapshot)
+        made.step()
+        other = artsim.VectorSimulation(robot, N, threads=3 - threads, **options)
+        other.restore(dict(np.load(stored(tmp_path, snapshot))))
+        other.step()
+        for again in (made.save(), other.save()):
+            assert {name: values.tobytes() for name, values in again.items()} == {
+                name: values.tobytes() for name, values in after.items()
+            }
+
+
+def stored(folder: Path, snapshot: dict[str, np.ndarray[Any, Any]]) -> Path:
+    np.savez(folder / "snapshot.npz", **snapshot)  # type: ignore[arg-type]
+    return folder / "snapshot.npz"
+
+
+@pytest.mark.small
+def test_inputs_act_from_the_step_on_for_which_they_are_given() -> None:
+    robot, options = artsim.load(ARM), {"stiffness": 30.0, "damping": 1.0}
+    given = inputs(robot, 3, options)
+    truth = rolled(robot, controls=as_controls(given, [0, 1, 5]), **options)
+    made = artsim.VectorSimulation(robot, N, threads=1, action="torque", **options)
+    made.step(given[0]["torque"], target=np.zeros(7))
+    for row, steps, at in ((1, 4, 5), (2, 4, 9)):
+        made.step(given[row]["torque"].tolist(), steps)
+        assert same(made, truth, at)
+    held = made.qpos
+    by_name = artsim.VectorSimulation(robot, N, threads=1, **options)  # target is its action
+    by_name.step(np.zeros(7), torque={dof: given[0]["torque"][:, k] for k, dof in enumerate(robot.dofs)})
+    assert same(by_name, truth, 1)
+    by_name.step(torque={"joint_1": 2.0})
+    assert made.qpos is held
+
+
+@pytest.mark.small
+def test_robots_are_single_runs() -> None:
+    options: dict[str, Any] = {"stiffness": 30.0, "damping": 1.0, "record": ("tau_drive", "link_position", "energy")}
+    robot = artsim.load(ARM)
+    made = artsim.VectorSimulation(robot, 3, **options)
+    made.reset(1, qpos={"joint_2": 0.4}, qvel=np.full(7, 0.2))
+    made.reset([2], qpos=made.qpos[1], qvel=made.qvel[1])
+    assert np.isnan(made["energy"]).all()
+    target = np.full(7, 0.3)
+    for steps in (5, 1, 7):
+        made.step(target, steps)
+    one = artsim.Simulation(robot, **options)
+    one.qpos, one.qvel = {"joint_2": 0.4}, np.full(7, 0.2)
+    rows = one.step(13, target=target)
+    for k in (1, 2):
+        np.testing.assert_allclose(made.qpos[k], one.qpos, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(made.qvel[k], one.qvel, rtol=0, atol=1e-12)
+        for name in made.variables:
+            size = np.abs(rows[name][-1]).max()
+            np.testing.assert_allclose(made[name][k], rows[name][-1], rtol=0, atol=1e-11 * size)
+
+
+@pytest.mark.small
+def test_recorded_variables_are_those_of_rollouts(tmp_path: Path) -> None:
+    robot = load(MODELS["leg"], tmp_path)
+    names = ("tau_contact", "contact_wrench", "qacc", "sensors", "energy")
+    truth = rolled(robot, record=("qpos", "qvel", *names), q0={"z": -0.12}, velocity_spread=0.3)
+    made = artsim.VectorSimulation(robot, N, record=names, q0={"z": -0.12}, threads=2)
+    made.reset(qvel=truth["qvel"][:, 0])
+    kept = {name: made[name] for name in made.variables}
+    for row in range(T):
+        made.step()
+        for name in made.variables:
+            assert made[name] is kept[name]
+            assert made[name].tobytes() == np.ascontiguousarray(truth[name][:, row]).tobytes(), (name, row)
+    assert same(made, truth, T)
+    assert np.abs(made["tau_contact"]).max() > 1.0
+
+
+@pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
+def test_a_robot_that_stops_raises_nothing_and_can_begin_anew() -> None:
+    robot = artsim.load(ARM)
+    calm, wild = artsim.VectorSimulation(robot, 9), artsim.VectorSimulation(robot, 9)
+    torque = np.zeros((9, 7))
+    calm.step(steps=20)
+    torque[3, 4] = 1e150
+    wild.step(torque=torque, steps=20)
+    others = [k for k in range(9) if k != 3]
+    assert wild.status.tolist() == [NON_FINITE if k == 3 else 0 for k in range(9)]
+    assert 0 < wild.steps[3] < 20
+    assert "is not finite" in wild.why_stopped(3) and wild.why_stopped(2) == ""
+    assert np.isfinite(wild.qpos).all()
+    assert wild.qpos[others].tobytes() == calm.qpos[others].tobytes()
+    at = wild.qpos[3].copy()
+    torque[3, 4] = 0.0
+    wild.step(torque=torque, steps=2)
+    assert wild.qpos[3].tobytes() == at.tobytes() and wild.status[3] == NON_FINITE
+    wild.reset(wild.status != 0)
+    wild.step(steps=20)
+    assert wild.qpos[3].tobytes() == calm.qpos[3].tobytes() and not wild.status.any()
+
+
+@pytest.mark.small
+def test_wrenches_and_pushes_of_each_robot(tmp_path: Path) -> None:
+    """A force moves a mass as Newton says; a push changes its momentum by the impulse."""
+    robot = load(BOX, tmp_path)
+    made = artsim.VectorSimulation(robot, N, wrench={"box": (0, 0, 0)}, gravity=(0, 0, 0), dt=0.01)
+    force = np.zeros((N, 3))
+    force[:, 0] = np.arange(N)
+    made.step(wrench={"box": force}, steps=5)
+    np.testing.assert_allclose(made.qvel[:, 0], force[:, 0] / 2.0 * 0.05, rtol=1e-12)
+    before = made.qvel.copy()
+    made.push("box", (0.0, 3.0, 0.0))
+    np.testing.assert_allclose(made.qvel[:, 1] - before[:, 1], 1.5, rtol=1e-12)
+    np.testing.assert_allclose(made.qvel[:, 0] - before[:, 0], force[:, 0] / 2.0 * 0.01, rtol=1e-9, atol=1e-15)
+    made.step(wrench={"box": np.zeros(6)})
+    np.testing.assert_allclose(made.qvel[:, 1], 1.5, rtol=1e-12)
+
+
+@pytest.mark.small
+def test_friction_of_each_robot(tmp_path: Path) -> None:
+    """Boxes that slide are slowed down by μ g, whose change acts from the next step on."""
+    robot = load(BOX.replace('pos="0 0 .5"', 'pos="0 0 .1"'), tmp_path)
+    made = artsim.VectorSimulation(robot, N, v0={"root.vx": 2.0}, dt=0.002)
+    factor = np.linspace(0.2, 0.6, N)
+    made.vary(friction=factor)
+    made.step(steps=20)
+    np.testing.assert_allclose(2.0 - made.qvel[:, 0], 0.04 * 9.81 * factor, rtol=1e-6)
+    before = made.qvel[:, 0].copy()
+    made.vary([0], friction=0.0)
+    made.step(steps=5)
+    np.testing.assert_allclose(made.qvel[0, 0], before[0], rtol=1e-9)
+    np.testing.assert_allclose(before[1:] - made.qvel[1:, 0], 0.01 * 9.81 * factor[1:], rtol=1e-6)
+
+
+def test_room_for_contacts_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the same bytes in all packs of a thread, and where a snapshot has more room."""
+    robot = load(LOW_CLAW, tmp_path)
+    wide = artsim.VectorSimulation(robot, N, threads=1)
+    wide.vary(mass=np.linspace(0.8, 1.2, N)[:, None] * np.ones(len(robot.links)))
+    wide.step(steps=30)
+    snapshot = wide.save()
+    monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 1)
+    narrow = artsim.VectorSimulation(robot, N, threads=1)
+    room = narrow._fleet._turns[0].scratch.simulation.room
+    narrow.vary(mass=np.linspace(0.8, 1.2, N)[:, None] * np.ones(len(robot.links)))
+    narrow.step(steps=30)
+    assert narrow._fleet._turns[0].scratch.simulation.room > room
+    assert narrow.qvel.tobytes() == wide.qvel.tobytes()
+    other = artsim.VectorSimulation(robot, N, threads=1)
+    other.restore(snapshot)
+    for each in (wide, narrow, other):
+        each.step(steps=10)
+        assert each.qvel.tobytes() == wide.qvel.tobytes()
+
+
+@pytest.mark.small
+def test_followers_and_quaternions_of_a_reset_are_settled() -> None:
+    gripper = artsim.load(ROOT / "robots" / "parallel_gripper.urdf")
+    made = artsim.VectorSimulation(gripper, 3)
+    first = gripper.independent_dofs[0]
+    made.reset(qpos={first: [0.0, 0.01, 0.02]}, qvel={first: 0.1})
+    before = made.qpos.copy(), made.qvel.copy()
+    one = artsim.Simulation(gripper)
+    one.qpos, one.qvel = {first: 0.02}, {first: 0.1}
+    np.testing.assert_array_equal(before[0][2], one.qpos)
+    np.testing.assert_array_equal(before[1][2], one.qvel)
+    with pytest.raises(UsageError, match="follows another joint"):
+        made.reset(qpos=np.linspace(0.0, 0.01, gripper.nq))
+    assert made.qpos.tobytes() == before[0].tobytes()
+
+
+@pytest.mark.small
+def test_refusals() -> None:
+    robot = artsim.load(ARM)
+    made = artsim.VectorSimulation(robot, 3, action="torque", record=("energy",))
+    for call, told in (
+        (lambda: made.step(steps=0), "number of steps from 1"),
+        (lambda: made.step(np.zeros(6)), r"torque has shape \(6,\), want \(3, 7\), or \(7,\) for all"),
+        (lambda: made.step(torque={"joint_9": 1.0}), "'joint_9' is not a joint"),
+        (lambda: made.step(wrench={"link_1": np.zeros(6)}), "start with wrench="),
+        (lambda: made.reset([3]), "different numbers from 0 to 2"),
+        (lambda: made.reset([1, 1]), "different numbers"),
+        (lambda: made.reset(np.ones(2, bool)), r"want a mask \(3,\)"),
+        (lambda: made.reset(qpos=np.zeros((2, 7))), r"qpos has shape \(2, 7\), want \(3, 7\)"),
+        (lambda: made.reset(qpos=np.full(7, np.nan)), "qpos is not finite"),
+        (lambda: made.vary(weight=2.0), "'weight' is not known.*mass"),
+        (lambda: made.vary(mass=0.0), "above 0"),
+        (lambda: made.vary(friction=1.5), "nothing may touch"),
+        (lambda: made["qacc"], "'qacc' is not recorded"),
+        (lambda: made.restore({}), "snapshot: "),
+        (lambda: artsim.VectorSimulation(robot, 0), "want 1 to"),
+        (lambda: artsim.VectorSimulation(robot, 2, action="push"), "action: 'push' is not known"),
+        (lambda: artsim.VectorSimulation(robot, 2, every=2), "every has no meaning here"),
+        (lambda: artsim.VectorSimulation(robot, 2, solver="pgs"), "packs lack solver"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            call()
+    assert set(VALUES) == set(made._given)
+    assert GAVE_WAY == 5  # as status says
