@@ -139,9 +139,12 @@ def as_read(robot: Robot, settings: Mapping[str, Any]) -> Robot:
         return robot
     if not robot.articulation.conventions.base_chosen:
         raise UsageError(f"base is {base!r}, but the model's file says itself what is free: {robot.articulation.path}")
-    articulation = replace(robot.articulation, base=base)
-    compiled = compiled_robot(articulation, RunConfig.from_mapping({**robot.loaded_with, "base": base}), locks=False)
-    return replace(compiled, loaded_with={**robot.loaded_with, "base": base})
+    if base not in robot.on_bases:
+        articulation = replace(robot.articulation, base=base)
+        config = RunConfig.from_mapping({**robot.loaded_with, "base": base})
+        compiled = compiled_robot(articulation, config, locks=False)
+        robot.on_bases[base] = replace(compiled, loaded_with={**robot.loaded_with, "base": base})
+    return robot.on_bases[base]
 
 
 def plan_controls(plan: Plan, path: str | os.PathLike[str], *, stored: bool = False) -> Controls:

@@ -93,6 +93,11 @@ class Robot:
         """The configurations and plans of the last runs, which io/runs/prepare.py keeps for further ones."""
         return []
 
+    @cached_property
+    def on_bases(self) -> dict[str, Robot]:
+        """This robot with other bases, which io/runs/prepare.py keeps with their plans."""
+        return {}
+
     def with_model(self, changes: Mapping[str, Array]) -> Robot:
         """A copy of the robot with some model arrays replaced; the new arrays are made read-only."""
         frozen = {}

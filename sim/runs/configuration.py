@@ -29,7 +29,8 @@ class RunConfig(Settings):
 
     def __post_init__(self) -> None:
         for name, setting in SETTINGS.items():
-            setting.check(name, getattr(self, name))
+            if (value := getattr(self, name)) is not setting.default:
+                setting.check(name, value)
         if self.dt is not None and self.dt < LEAST_DT:
             raise SettingError(f"dt is {self.dt}, want {TIME_STEPS.words}", "dt")
         if self.controller not in CONTROLLERS and not self.is_python:
