@@ -89,6 +89,7 @@ class VectorSimulation:
         self._rows = {name: read_only(values) for name, values in fleet.rows.items()}
         self._qpos, self._qvel, self._activation = map(read_only, (fleet.qpos, fleet.qvel, fleet.activation))
         self._time, self._steps, self._status = map(read_only, (fleet.time, fleet.steps, fleet.reason))
+        self._unsolved, self._worst_residual = map(read_only, (fleet.unsolved, fleet.worst_residual))
 
     # ------------------------------------------------------------------ state
 
@@ -130,6 +131,21 @@ class VectorSimulation:
         """(n,) 0: runs; 1: stopped at a velocity that is not finite; 2: at a limit that rk4 has no rows for; 4: beyond
         a bound of velocity; 5: since contacts gave way."""
         return self._status
+
+    @property
+    def unsolved_steps(self) -> Array:
+        """Number of steps (n,) since the reset in which the solver left rows unsolved."""
+        return self._unsolved
+
+    @property
+    def worst_residual(self) -> Array:
+        """The largest velocity (n,) that it left in any of them [rad/s or m/s]."""
+        return self._worst_residual
+
+    @property
+    def sunk(self) -> Array:
+        """(n,) by how much hard contacts got deeper than they were at the first step [m]; computed when asked for."""
+        return self._fleet.sunk
 
     def why_stopped(self, k: int) -> str:
         """The time and the reason of the stop of a robot, an empty string while it runs."""

@@ -7,7 +7,7 @@ place. A robot's bytes depend neither on the other robots nor on the number of t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from artsim.sim.runs.sampled_runs import row_shapes
 from artsim.sim.runs.varied import VARIED
 from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, PackControls, RolloutBlock
 
+_STEPS_PER_CALL = 2048  # signals are polled between calls only
 _NEVER = 1 << 62  # steps per row: of a call, the step with number 0 alone is recorded
 _STATES = ("qpos", "qvel", "activation")
 _MEMORY = "contact.memory"
@@ -32,7 +33,8 @@ class Fleet:
     """n robots, with `rows` (n, …) by variable, recorded in the last step of a call, and `inputs` (n, ·) by name, which
     act from the next step on.
 
-    `reason` (n,): RUNNING, or why the robot stopped; `stopped_dof` (n,): the dof that caused it.
+    `reason` (n,): RUNNING, or why the robot stopped; `stopped_dof` (n,): the dof that caused it. `unsolved` (n,): steps
+    in which the solver left a residual, `worst_residual` (n,) the largest [rad/s or m/s].
     """
 
     def __init__(self, plan: Plan, controls: Controls, n: int, threads: int) -> None:
@@ -68,6 +70,8 @@ class Fleet:
         self.steps, self.time = self._steps.reshape(-1)[:n], self._time.reshape(-1)[:n]
         self.reason = self._tallies.reason.reshape(-1)[:n]
         self.stopped_dof = self._tallies.stopped_dof.reshape(-1)[:n]
+        self.unsolved = self._tallies.unsolved.reshape(-1)[:n]
+        self.worst_residual = self._tallies.worst_residual.reshape(-1)[:n]
         self.reset(np.arange(room), *(np.tile(values, (room, 1)) for values in self.start))
         self._tallies.alive.reshape(-1)[n:] = 0
 
@@ -91,29 +95,43 @@ class Fleet:
         """Have all robots take steps, but for those that have stopped, or stop on the way.
 
         The numbers of a pack's steps end with 0, which is recorded. Raises StoppedError for more contacts than are
-        allowed.
+        allowed; the pack then has taken the steps before.
         """
         tallies = self._tallies
         tallies.counters[:, STEP_NUMBER] = 1 - steps
         np.subtract(1 - steps, self._steps, out=tallies.began)
         tallies.input_row[:] = -1
-        if self._pool is None:
-            self._turns[0].step_to(1)
-        else:
-            others = [self._pool.submit(turns.step_to, 1) for turns in self._turns[1:]]
-            self._turns[0].step_to(1)
-            for other in others:
-                other.result()
-        self._count(steps)
+        try:
+            for end in (*range(1 - steps + _STEPS_PER_CALL, 1, _STEPS_PER_CALL), 1):
+                self._step_to(end)
+        finally:
+            self._count()
 
-    def _count(self, steps: int) -> None:
-        """Note the steps that robots have taken, and their activations."""
+    def _step_to(self, end: int) -> None:
+        """Have all packs take their steps up to number `end`, in all threads."""
+        if self._pool is None:
+            self._turns[0].step_to(end)
+            return
+        others = [self._pool.submit(turns.step_to, end) for turns in self._turns[1:]]
+        try:
+            self._turns[0].step_to(end)
+        finally:
+            wait(others)  # also where this one was interrupted: they write into arrays
+        for other in others:
+            other.result()
+
+    def _count(self) -> None:
+        """Note the steps that robots have taken, from the numbers at which they were and are; and their activations."""
         tallies, chosen = self._tallies, self._chosen
         np.equal(tallies.alive, 1, out=chosen)
-        np.add(self._steps, steps, out=self._steps, where=chosen)
+        np.subtract(tallies.counters[:, STEP_NUMBER, None], tallies.began, out=self._steps, where=chosen)
         np.greater_equal(tallies.stopped, 0, out=chosen)
         np.copyto(self._steps, tallies.stopped, where=chosen)
         np.multiply(self._steps, self.plan.dt, out=self._time)
+        for k in np.flatnonzero(tallies.counters[:, STEP_NUMBER] != 1):
+            robots = slice(k * self._width, (k + 1) * self._width)
+            state = self._packs[k].robot.state
+            self._qpos[robots], self._qvel[robots] = self._by_lane(state.qpos).T, self._by_lane(state.qvel).T
         if self._activation.size:
             self._activation.reshape(self._lanes_last)[...] = np.moveaxis(self._by_lane(tallies.activation), -1, 1)
 
@@ -124,6 +142,15 @@ class Fleet:
     def _by_lane(self, values: Array) -> Array:
         """Values of packs with the axis of lanes, which packs of one robot lack."""
         return values if self._width > 1 else values[..., None]
+
+    @property
+    def sunk(self) -> Array:
+        """(n,) by how much the hard contact that got deepest since the start did, as in Results.sunk [m]."""
+        made = np.zeros((len(self._packs), self._width))
+        for place, pack in zip(made, self._packs, strict=True):
+            if pack.contact is not None:
+                place[:] = pack.contact.lanes.sunk[:, 1]
+        return made.reshape(-1)[: self.n]
 
     # -------------------------------------------------------------- single robots
 
