@@ -61,6 +61,7 @@ _OF_DATA = ("stiffening", "slack")
 _OF_STEP = ("integrator", "effective_coupling")
 _OF_EQUIPMENT = (*CALIBRATED, "tendon_length0", "spring_length")
 _OF_HELPERS = ("exerter", "pather", "keeper")
+_ZERO = np.zeros(())
 _OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "factor")
 
 
@@ -240,34 +241,34 @@ class Pack:
     # -------------------------------------------------------------- lanes
 
     def reset(self, lanes: Array, qpos: Array, qvel: Array, activation: Array) -> None:
-        """Begin anew in some lanes, at these states (lanes, …)."""
+        """Begin anew in some lanes, in increasing order, at these states (lanes, …)."""
         plan, state, data = self._scratch.plan, self.robot.state, self.lanes.data
+        chosen = lanes if len(lanes) < self.width else slice(None)  # all, at a third of the cost
         data.input_row[:] = -1
-        data.alive[lanes], data.stopped[lanes], data.stopped_dof[lanes] = 1, -1, -1
-        data.reason[lanes], data.unsolved[lanes], data.worst_residual[lanes] = RUNNING, 0, 0.0
+        data.alive[chosen], data.stopped[chosen], data.stopped_dof[chosen] = 1, -1, -1
+        data.reason[chosen], data.unsolved[chosen], data.worst_residual[chosen] = RUNNING, 0, 0.0
         for place, values in ((state.qpos, qpos), (state.qvel, qvel), (state.activation, activation)):
-            self._put(place, lanes, values)
+            self._put(place, chosen, values)
         zeroed = [state.impulse, state.drive_held, state.load, state.change, state.earlier_change, state.still]
         for place in (*zeroed, self.robot.data.stiffening, self.robot.data.slack):
-            self._put(place, lanes, 0.0)
+            self._put(place, chosen, _ZERO)
         if plan.delayed is not None:
-            self._put(state.history, lanes, plan.delayed.history)
+            self._put(state.history, chosen, plan.delayed.history)
         if self.contact is not None:
             own = self.contact.lanes
-            own.memory[:, lanes], own.sunk[lanes], own.held[lanes] = 0.0, 0.0, 0.0
+            own.memory[:, chosen], own.sunk[chosen], own.held[chosen] = 0.0, 0.0, 0.0
         if not self._calibrated:
             self.calibrate(np.arange(self.width))
             self._calibrated = True
 
-    def _put(self, place: Array, lanes: Array, values: Array | float) -> None:
+    def _put(self, place: Array, lanes: Array | slice, values: Array) -> None:
         """Set some lanes of an array to values (lanes, …), or all of these to those of one robot."""
-        given = np.asarray(values)
         if self.width == 1:
-            place[...] = given[0] if given.ndim > place.ndim else given
-        elif given.ndim == place.ndim:
-            place[..., lanes] = np.moveaxis(given, 0, -1)
+            place[...] = values[0] if values.ndim > place.ndim else values
+        elif values.ndim == place.ndim:
+            place[..., lanes] = values.T if values.ndim == 2 else np.moveaxis(values, 0, -1)
         else:
-            place[..., lanes] = given[..., None]
+            place[..., lanes] = values[..., None] if values.ndim else values
 
     def vary(self, lanes: Array, factors: Mapping[str, Array]) -> None:
         """Vary the properties of the robots in some lanes by factors (lanes, …) of those of the plan."""
