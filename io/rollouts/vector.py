@@ -28,7 +28,7 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
-from artsim.sim.runs.varied import VARIED
+from artsim.sim.runs.varied import PLACED, VARIED
 
 ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
 """Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
@@ -289,27 +289,27 @@ class VectorSimulation:
 
     def vary(self, robots: ArrayLike | None = None, **factors: ArrayLike) -> None:
         """Set properties of some robots, as in `reset`, to factors of those of the model: mass (links,), armature,
-        damping, stiffness, joint_friction, drive_stiffness, drive_damping (nv,), friction, of all contacts.
+        damping, stiffness, joint_friction, drive_stiffness, drive_damping (nv,), friction, of all contacts. Beside
+        factors: centre (links, 3), the offsets of the links' centres of mass in link axes [m]; gravity (3,) [m/s²].
 
         A factor is a number, (parts,) for all of these robots, or (robots, parts), in the model's order. Properties
         that are not named stay as they are.
 
         Raises UsageError: an unknown property, a wrong shape, a factor that is negative, or a mass of none.
         """
-        chosen = self._chosen(robots)
-        sizes, made = {"link": len(self.robot.links), "dof": self.robot.nv, "": 1}, dict[str, Array]()
+        chosen, made, known = self._chosen(robots), dict[str, Array](), (*VARIED, *PLACED)
+        sizes = {"link": (len(self.robot.links),), "dof": (self.robot.nv,), "": ()}
         for name, values in factors.items():
-            if name not in VARIED:
-                raise UsageError(f"vary: {name!r} is not known{nearest(name, VARIED)}; known: {', '.join(VARIED)}")
-            parts, given = sizes[VARIED[name]], numbers_of(name, values)
-            if parts == 1 and given.shape == (len(chosen),):
-                given = given[:, None]
-            if given.shape not in ((), (parts,), (len(chosen), parts)):
-                raise UsageError(f"{name} has shape {given.shape}, want {(len(chosen), parts)}, or {(parts,)} for all")
-            least = np.nextafter(0.0, 1.0) if name == "mass" else 0.0
+            if name not in known:
+                raise UsageError(f"vary: {name!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
+            shape, given = (*sizes[(VARIED | PLACED)[name]], *([3] if name in PLACED else [])), numbers_of(name, values)
+            if given.shape not in ((), shape, (len(chosen), *shape)) or (name in PLACED and not given.shape):
+                raise UsageError(f"{name} has shape {given.shape}, want {(len(chosen), *shape)}, or {shape} for all")
+            least = -np.inf if name in PLACED else np.nextafter(0.0, 1.0) if name == "mass" else 0.0
             if not (np.isfinite(given) & (given >= least)).all():
-                raise UsageError(f"{name}: factors must be finite and {'above' if name == 'mass' else 'from'} 0")
-            made[name] = np.array(np.broadcast_to(given, (len(chosen), parts)))
+                raise UsageError(f"{name}: want finite numbers{'' if name in PLACED else ', factors from 0'}")
+            whole = np.array(np.broadcast_to(given, (len(chosen), *shape)))
+            made[name] = whole.reshape(len(chosen), -1) if whole.ndim < 2 else whole
         self._fleet.vary(chosen, made)
 
     def _chosen(self, robots: ArrayLike | None) -> Array:

@@ -6,7 +6,7 @@ M, Jacobians and momenta are dot products of the columns computed here once. Cos
 
 from __future__ import annotations
 
-from artsim.sim.articulation.model import FREE, PLANAR, PRISMATIC, REVOLUTE, Model
+from artsim.sim.articulation.model import FREE, PLANAR, PRISMATIC, REVOLUTE, WORLD, Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import real
@@ -198,6 +198,13 @@ def motion_columns(model: Model, data: Workspace) -> None:
             set_motion_column(data.motion, k, (a, zeros_like(a)))
         else:
             set_motion_column(data.motion, k, (cross(row_of(data.arm, model.dof_body[k]), a), a))
+
+
+@njit
+def weigh_down(model: Model, data: Workspace) -> None:
+    """Set the acceleration of the world to that against gravity, from which forces follow in all recursions."""
+    for k in range(3):
+        data.acceleration[WORLD, k] = like(-1.0, data) * model.gravity[k]
 
 
 @njit

@@ -20,7 +20,6 @@ from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
 from artsim.sim.runs.packable import pack_width
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import row_shapes
-from artsim.sim.runs.varied import VARIED
 from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, PackControls, RolloutBlock
 
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
@@ -63,6 +62,8 @@ class Fleet:
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
         self._steps, self._time = np.zeros((packs, self._width), np.int64), np.zeros((packs, self._width))
         self._chosen = np.zeros((packs, self._width), bool)
+        links = len(robot.links)
+        self._massive = {"mass": np.ones((room, links)), "centre": np.zeros((room, links, 3))}  # as varied
         self._inputs = held
         self.inputs = {name: table[:n, 0] for name, table in held.items()}
         self.rows = {name: values[:n, 0] for name, values in rows.items()}
@@ -164,10 +165,16 @@ class Fleet:
             values[robots[robots < self.n]] = np.nan
 
     def vary(self, robots: Array, factors: Mapping[str, Array]) -> None:
-        """Vary properties of some robots by factors (robots, parts) of those of the plan; see varied.VARIED."""
+        """Set properties of some robots, as Variations has them; the others stay as they are."""
         if "friction" in factors and self.plan.touching is None:
             raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
-        assert set(factors) <= set(VARIED)
+        if "centre" in factors and (reason := _fixes_centres(self.plan)):
+            raise UsageError(f"centre cannot be varied: {reason}")
+        for name in set(factors) & set(self._massive):
+            self._massive[name][robots] = factors[name]
+        if "mass" in factors or "centre" in factors:
+            mass, centre = (self._massive[name][robots] for name in ("mass", "centre"))
+            factors = {**factors, "mass": mass} | ({"centre": centre} if centre.any() or "centre" in factors else {})
         for pack, lanes, own in self._in_packs(robots):
             pack.vary(lanes, {name: values[own] for name, values in factors.items()})
 
@@ -226,7 +233,7 @@ class Fleet:
     def _places(self) -> dict[str, Array]:
         """The arrays of a snapshot that are of all packs, by name."""
         found = {f"tally.{name}": values for name, values in self._tallies._asdict().items()}
-        found |= {f"input.{name}": values for name, values in self._inputs.items()}
+        found |= {f"input.{name}": values for name, values in self._inputs.items()} | self._massive
         found |= {"qpos": self._qpos, "qvel": self._qvel, "activation": self._activation, "steps": self._steps}
         return found | {f"row.{name}": values for name, values in self.rows.items()}
 
@@ -234,6 +241,14 @@ class Fleet:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
+
+
+def _fixes_centres(plan: Plan) -> str:
+    """The reason why centres of mass must stay where they are, or an empty string."""
+    if plan.equipped is not None and len(plan.equipped.arrays.compensated_mass):
+        return "the actuators' or the file's compensation of weight is that of the model"
+    at_centre = next((wrench.link for wrench in plan.pushed.wrenches if wrench.point is None), None)
+    return "" if at_centre is None else f"the wrench on {at_centre!r} acts at the model's"
 
 
 def _room(memory: Array) -> int:

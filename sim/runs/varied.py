@@ -35,6 +35,9 @@ VARIED = {
 }
 """Properties that samples vary by factors, and the parts that each has a factor for ("": one for all contacts)."""
 
+PLACED = {"centre": "link", "gravity": ""}
+"""Properties of robots that are vectors: offsets of links' centres of mass in link axes [m], and gravity [m/s²]."""
+
 
 @dataclass(frozen=True)
 class Variations:
@@ -42,12 +45,13 @@ class Variations:
 
     qpos: Array  # (n, nq) at the start
     qvel: Array  # (n, nv)
-    factors: Mapping[str, Array] = field(default_factory=dict)  # of VARIED: (n, links), (n, nv) or (n, 1)
+    # of VARIED: (n, links), (n, nv) or (n, 1); of PLACED: (n, links, 3) or (n, 3)
+    factors: Mapping[str, Array] = field(default_factory=dict)
     controls: Sequence[Controls] = ()  # one per sample; empty: those of the plan
 
     def __post_init__(self) -> None:
         for name in self.factors:
-            if name not in VARIED:
+            if name not in VARIED and name not in PLACED:
                 raise UsageError(f"{name!r} cannot be varied{nearest(name, VARIED)}")
 
     def __len__(self) -> int:
@@ -60,7 +64,7 @@ class Variations:
 
 
 class VariedArrays:
-    """Computes the arrays of the model and of the drives that factors change."""
+    """Computes the arrays of the model and of the drives that factors, offsets and gravity change."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -68,10 +72,14 @@ class VariedArrays:
         self._shares = np.array([_link_share(model, link) for link in range(len(model.link_mass))]).reshape(-1, 10)
 
     def of(self, factors: Mapping[str, Array]) -> dict[str, Array]:
-        """The arrays that the factors of n samples change, by name, each (n, …)."""
+        """The arrays that the factors of n samples change, by name, each (n, …). The masses and the centres of links
+        follow from both: one that is not given is as in the plan."""
         model, changed = self._plan.robot.model, dict[str, Array]()
-        if "mass" in factors:
-            changed |= self._masses(factors["mass"])
+        if "mass" in factors or "centre" in factors:
+            ones = np.ones((len(next(iter(factors.values()))), len(model.link_mass)))
+            changed |= self._masses(factors.get("mass", ones), factors.get("centre"))
+        if "gravity" in factors:
+            changed["gravity"] = factors["gravity"]
         for name in ("armature", "damping", "stiffness"):
             if name in factors:
                 changed[name] = getattr(model, name) * factors[name]
@@ -83,11 +91,12 @@ class VariedArrays:
                 changed[name] = self._plan.inputs[name] * factors[name]
         return changed
 
-    def _masses(self, factor: Array) -> dict[str, Array]:
+    def _masses(self, factor: Array, offset: Array | None) -> dict[str, Array]:
         model = self._plan.robot.model
         bodies = np.zeros((len(factor), len(model.body_mass), 10))
         for link, share in enumerate(self._shares):
-            bodies[:, model.link_body[link]] += factor[:, link, None] * share
+            own = share if offset is None else share + _shifted_share(model, link, offset[:, link])
+            bodies[:, model.link_body[link]] += factor[:, link, None] * own
         carried = bodies[:, :, 0].copy()
         for body in range(carried.shape[1] - 1, 0, -1):
             carried[:, model.body_parent[body]] += carried[:, body]
@@ -98,6 +107,7 @@ class VariedArrays:
             "body_inertia": bodies[:, :, 4:],
             "link_mass": model.link_mass * factor,
             "link_inertia": model.link_inertia * factor[:, :, None],
+            **({} if offset is None else {"link_com": model.link_com + offset}),
         }
 
 
@@ -114,3 +124,18 @@ def _link_share(model: Model, link: int) -> Array:
     centre = model.link_position[link] + turn @ model.link_com[link]
     inertia = turn @ symmetric(model.link_inertia[link]) @ turn.T + point_inertia(float(mass), centre)
     return np.concatenate([[mass], mass * centre, six(inertia)])
+
+
+def _shifted_share(model: Model, link: int, offset: Array) -> Array:
+    """What offsets (n, 3) of a link's centre of mass add to its contribution (n, 10); nothing where they are 0."""
+    mass, turn = model.link_mass[link], model.link_rotation[link]
+    before = model.link_position[link] + turn @ model.link_com[link]
+    after = before + sum(offset[:, k, None] * turn[:, k] for k in range(3))
+    moved = mass * (_squares(after) - _squares(before[None]))
+    return np.concatenate([np.zeros((len(offset), 1)), mass * (after - before), moved], axis=1)
+
+
+def _squares(place: Array) -> Array:
+    """The inertia (n, 6) about the origin of unit masses at places (n, 3)."""
+    x, y, z = place.T
+    return np.stack([y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y], axis=1)

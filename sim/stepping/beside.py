@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.coupling import expand
-from artsim.sim.articulation.kinematics import velocities
+from artsim.sim.articulation.kinematics import velocities, weigh_down
 from artsim.sim.articulation.model import D_MIN
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import weigh_springs
@@ -66,6 +66,7 @@ def _begin(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None
     model, state = robot.model, robot.state
     step = run.step
     step.counters[ROWS_RECORDED] = run.block.plan[FIRST_ROW]
+    weigh_down(model, robot.data)
     for c in range(model.row_follower.shape[0]):
         if model.row_impedance[c, D_MIN] >= 0.0 and step.effective_coupling[c] == 0.0:
             step.effective_coupling[c] = model.row_mobility[c]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from artsim.sim.articulation.coupling import expand
-from artsim.sim.articulation.kinematics import kinematics, like, world_inertia
+from artsim.sim.articulation.kinematics import kinematics, like, weigh_down, world_inertia
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.constraints.row import TOLD
@@ -46,6 +46,7 @@ def begin_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundl
     joints. The list of contacts begins empty, since other packs may have used it."""
     state, data, step = robot.state, robot.data, run.step
     expand(robot.model, state.qpos, state.qvel, data)
+    weigh_down(robot.model, data)
     if contact is not None:
         contact.data.number[CONTACTS] = 0
         place_world(robot.model, data, contact)

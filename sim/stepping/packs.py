@@ -45,7 +45,7 @@ FIRST_SAMPLE, ROWS_OF_SAMPLE = 2, 3
 # fields that every lane has of its own: of Model, and of Inputs the gains of drives and the inputs over time
 LANE_PROPERTIES = (
     *("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia"),
-    *("armature", "damping", "stiffness", "friction", "friction_coefficient"),
+    *("armature", "damping", "stiffness", "friction", "friction_coefficient", "link_com", "gravity"),
 )
 LANE_GAINS = ("drive_stiffness", "drive_damping")
 CALIBRATED = ("acceleration0", "actuator_damping", "loop_mobility", "tendon_mobility")  # by a robot's masses

@@ -237,6 +237,54 @@ def test_friction_of_each_robot(tmp_path: Path) -> None:
     np.testing.assert_allclose(before[1:] - made.qvel[1:, 0], 0.01 * 9.81 * factor[1:], rtol=1e-6)
 
 
+SWINGING = """<mujoco><option timestep="0.002"/><worldbody>
+<body name="one"><joint name="a" axis="0 1 0" damping="0.1"/>
+<inertial pos="{a}" mass="1" fullinertia=".03 .02 .025 .001 .002 .003"/>
+<body name="two" pos="0 0 -.4" euler="10 20 30"><joint name="b" type="ball"/>
+<inertial pos="{b}" mass=".5" diaginertia=".01 .02 .015"/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.small
+def test_centres_and_gravity_of_each_robot(tmp_path: Path) -> None:
+    """A robot whose centres of mass are moved is that of a file which has them there; weights follow gravity."""
+    names = ("com", "momentum", "energy", "bias")
+    sleepless = {"sleep_threshold": 1e-9}  # the velocities of the centres are looked at
+    start = {"v0": {"a": 0.5}, "q0": {"a": 0.3}, "record": names, **sleepless}
+    robot = load(SWINGING.format(a="0 0 -.2", b=".01 0 -.1"), tmp_path)
+    other = load(SWINGING.format(a=".03 .02 -.25", b="-.04 0 -.15"), tmp_path)
+    moon = (0.3, 0.0, -1.62)
+    made = artsim.VectorSimulation(robot, N, **start)
+    made.vary([1], centre=[[0, 0, 0], [0.03, 0.02, -0.05], [-0.05, 0, -0.05]], gravity=moon)
+    made.vary([1, 2], mass=1.3)
+    made.step(steps=20)
+    for k, model, options in (
+        (0, robot, {}),
+        (1, other, {"gravity": moon}),
+        (2, robot, {}),
+    ):
+        truth = artsim.VectorSimulation(model, 1, **start, **options)
+        if k:
+            truth.vary(mass=1.3)
+        truth.step(steps=20)
+        for name in STATES:
+            np.testing.assert_allclose(getattr(made, name)[k], getattr(truth, name)[0], rtol=0, atol=1e-13)
+        for name in names:
+            np.testing.assert_allclose(made[name][k], truth[name][0], rtol=0, atol=1e-12)
+    assert np.abs(made.qpos[1] - made.qpos[0]).max() > 1e-3
+    snapshot = made.save()
+    made.vary([1], mass=1.0, centre=np.zeros((3, 3)), gravity=(0, 0, -9.81))
+    made.reset()
+    made.step(steps=20)
+    np.testing.assert_array_equal(made.qpos[1], made.qpos[0])
+    made.restore(snapshot)
+    made.vary([2], centre=np.zeros((3, 3)))
+    made.step()
+    again = artsim.VectorSimulation(robot, N, **start)
+    again.restore(snapshot)
+    again.step()
+    assert again.qpos.tobytes() == made.qpos.tobytes()
+
+
 def test_room_for_contacts_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the same bytes in all packs of a thread, and where a snapshot has more room."""
     robot = load(LOW_CLAW, tmp_path)
@@ -289,7 +337,8 @@ def test_refusals() -> None:
         (lambda: made.reset(qpos=np.zeros((2, 7))), r"qpos has shape \(2, 7\), want \(3, 7\)"),
         (lambda: made.reset(qpos=np.full(7, np.nan)), "qpos is not finite"),
         (lambda: made.vary(weight=2.0), "'weight' is not known.*mass"),
-        (lambda: made.vary(mass=0.0), "above 0"),
+        (lambda: made.vary(mass=0.0), "factors from 0"),
+        (lambda: made.vary(gravity=-9.81), r"gravity has shape \(\), want \(3, 3\), or \(3,\) for all"),
         (lambda: made.vary(friction=1.5), "nothing may touch"),
         (lambda: made["qacc"], "'qacc' is not recorded"),
         (lambda: made.restore({}), "snapshot: "),
