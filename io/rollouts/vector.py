@@ -156,7 +156,7 @@ class VectorSimulation:
 
     def __getitem__(self, name: str) -> Array:
         """The recorded variable (n, …) of the last step of the last call: at the state before that step, and over it;
-        NaN from a reset to the next step. Raises UsageError for one that is not recorded."""
+        NaN from a reset to the next step, or to `forward`. Raises UsageError for one that is not recorded."""
         if name not in self._rows:
             raise UsageError(f"{name!r} is not recorded{nearest(name, self.variables)}; see `record`")
         return self._rows[name]
@@ -206,6 +206,11 @@ class VectorSimulation:
             for link, values in wrench.items():
                 self._push(link, values)
         self._fleet.step(steps)
+
+    def forward(self) -> None:
+        """Set the recorded variables to those of the present state, as mj_forward does: with the forces that the inputs
+        at hand exert. Nothing else changes; robots that have stopped keep what they have."""
+        self._fleet.look()
 
     def push(self, link: str, impulse: ArrayLike) -> None:
         """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link of all

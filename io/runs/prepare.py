@@ -101,11 +101,11 @@ def prepared(
     function = None if isinstance(controller, str) else controller
     name = controller if isinstance(controller, str) else _python_name(controller)
     robot = as_read(robot, settings)
-    values = {**robot.loaded_with, **plain_settings(settings, robot)}
-    config = RunConfig.from_mapping({**values, "controller": name})
+    values = {**robot.loaded_with, **plain_settings(settings, robot), "controller": name}
+    pushed: tuple[str, ...] = ()
     if isinstance(file := controls if file is None else file, str | os.PathLike):
-        config = with_links(config, links_pushed(file, [link.name for link in robot.articulation.links]))
-    plan = _plan_of(robot, config)
+        pushed = tuple(links_pushed(file, [link.name for link in robot.articulation.links]))
+    plan = _plan_of(robot, values, pushed)
     if isinstance(controls, Controls):
         controls = for_every_step(controls, plan.dt, Interpolation(plan.config.interpolate, plan.config.steps))
         controls = with_pushes(controls, plan.pushed, plan.dt)
@@ -114,12 +114,17 @@ def prepared(
     return plan, controls, function
 
 
-def _plan_of(robot: Robot, config: RunConfig) -> Plan:
-    """The plan of a run; that of one of the last _PLANS runs where it was of the same configuration."""
-    plan = next((plan for before, plan in robot.plans if before == config), None)
+def _plan_of(robot: Robot, values: dict[str, Any], pushed: tuple[str, ...]) -> Plan:
+    """The plan of a run whose control file pushes these links; that of one of the last _PLANS runs where it was of the
+    same settings."""
+    known = values, pushed
+    try:
+        plan = next((plan for before, plan in robot.plans if before == known), None)
+    except ValueError:  # arrays where none belong, which RunConfig refuses
+        plan = None
     if plan is None:
-        plan = prepare(robot.articulation, config)
-        robot.plans.insert(0, (config, plan))
+        plan = prepare(robot.articulation, with_links(RunConfig.from_mapping(values), pushed))
+        robot.plans.insert(0, (known, plan))
         del robot.plans[_PLANS:]
     return plan
 

@@ -90,7 +90,7 @@ class Robot:
 
     @cached_property
     def plans(self) -> list[tuple[Any, Any]]:
-        """The configurations and plans of the last runs, which io/runs/prepare.py keeps for further ones."""
+        """The settings and plans of the last runs, which io/runs/prepare.py keeps for further ones."""
         return []
 
     @cached_property

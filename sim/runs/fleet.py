@@ -108,6 +108,15 @@ class Fleet:
         finally:
             self._count()
 
+    def look(self) -> None:
+        """Set `rows` to those that a step from the present state would record; the state stays."""
+        before = self.save()
+        try:
+            self.step(1)
+        finally:
+            seen = {f"row.{name}": values for name, values in self.rows.items()}
+            self.restore(before | {name: values.copy() for name, values in seen.items()})
+
     def _step_to(self, end: int) -> None:
         """Have all packs take their steps up to number `end`, in all threads."""
         if self._pool is None:

@@ -181,6 +181,23 @@ def test_recorded_variables_are_those_of_rollouts(tmp_path: Path) -> None:
     assert np.abs(made["tau_contact"]).max() > 1.0
 
 
+@pytest.mark.small
+def test_forward_shows_the_next_step_and_takes_none(tmp_path: Path) -> None:
+    robot = load(MODELS["leg"], tmp_path)
+    made = artsim.VectorSimulation(robot, N, record=("contact_wrench", "qacc"), q0={"z": -0.12}, threads=2)
+    made.step(steps=3)
+    made.reset([0])
+    before = made.save()
+    made.forward()
+    seen = {name: made[name].copy() for name in made.variables}
+    after = made.save()
+    assert all(after[name].tobytes() == before[name].tobytes() for name in before if not name.startswith("row."))
+    assert np.isfinite(seen["qacc"]).all() and np.abs(seen["contact_wrench"][0]).max() > 1.0
+    made.step()
+    assert all(made[name].tobytes() == seen[name].tobytes() for name in seen)
+    assert made.steps.tolist() == [1, *[4] * (N - 1)]
+
+
 @pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
 def test_a_robot_that_stops_raises_nothing_and_can_begin_anew() -> None:
     robot = artsim.load(ARM)
