@@ -204,7 +204,9 @@ class Fleet:
         lasting = [pack.lasting() for pack in self._packs]
         for name in lasting[0]:
             each = [own[name] for own in lasting]
-            found[name] = np.stack([_with_room(values, max(map(_room, each))) for values in each])
+            if name == _MEMORY:
+                each = [_with_room(values, max(own.shape[2] for own in each)) for values in each]
+            found[name] = np.stack(each)
         return {name: np.array(values) for name, values in found.items()}
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
@@ -213,7 +215,7 @@ class Fleet:
         Raises UsageError for a snapshot that does not fit; the fleet is then as it was.
         """
         self._check(snapshot)
-        room = _room(snapshot[_MEMORY][0]) if _MEMORY in snapshot else 0
+        room = snapshot[_MEMORY].shape[3] if _MEMORY in snapshot else 0
         for turns in self._turns:
             while room > turns.scratch.simulation.room:
                 turns.make_room(0, listed=False)
@@ -221,7 +223,8 @@ class Fleet:
             place[...] = snapshot[name]
         for k, pack in enumerate(self._packs):
             for name, place in pack.lasting().items():
-                place[...] = _with_room(snapshot[name][k], _room(place)) if name == _MEMORY else snapshot[name][k]
+                values = snapshot[name][k]
+                place[...] = _with_room(values, place.shape[2]) if name == _MEMORY else values
         np.multiply(self._steps, self.plan.dt, out=self._time)
 
     def _check(self, snapshot: Mapping[str, Array]) -> None:
@@ -260,15 +263,8 @@ def _fixes_centres(plan: Plan) -> str:
     return "" if at_centre is None else f"the wrench on {at_centre!r} acts at the model's"
 
 
-def _room(memory: Array) -> int:
-    """The room for contacts of a lane in a memory (2, lanes, contacts, …)."""
-    return int(memory.shape[2]) if memory.ndim == 4 else 0
-
-
 def _with_room(values: Array, room: int) -> Array:
-    """The memory of a lane's contacts with at least this much room; other arrays as they are."""
-    if _room(values) in (0, room):
-        return values
+    """The memory (2, lanes, contacts, …) of the lanes' contacts, with more room."""
     made = np.zeros((*values.shape[:2], room, values.shape[3]))
     made[:, :, : values.shape[2]] = values
     return made
