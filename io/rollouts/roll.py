@@ -29,7 +29,7 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError
 from artsim.sim.foundation.memory import memory_left
 from artsim.sim.foundation.records import WIDTH, Array
-from artsim.sim.run_data.run_records import GAVE_WAY, HELD_DEPTH, HELD_STEPS, NON_FINITE, RUNNING, TOO_FAST
+from artsim.sim.run_data.run_records import CROWDED, GAVE_WAY, HELD_DEPTH, HELD_STEPS, NON_FINITE, RUNNING, TOO_FAST
 from artsim.sim.runs.account import SUNK_FAR, bound_of_link, held_by_name, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
@@ -294,6 +294,8 @@ def why_stopped(plan: Plan, step: int, reason: int, dof: int) -> str:
     when = f"stopped at t = {step * plan.dt:.6g} s (step {step})"
     if reason == TOO_FAST:
         return f"{when}: {bound_of_link(plan, dof)}"
+    if reason == CROWDED:
+        return f"{when}: more than {plan.config.max_contacts} contacts; see --max-contacts"
     if reason == GAVE_WAY:
         return f"{when}: contacts gave way by half of a shape's thickness"
     what = f"joint {plan.robot.dofs[dof]!r}" if dof < plan.robot.nv else "a tendon"

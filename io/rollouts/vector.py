@@ -128,8 +128,8 @@ class VectorSimulation:
 
     @property
     def status(self) -> Array:
-        """(n,) 0: runs; 1: stopped at a velocity that is not finite; 2: at a limit that rk4 has no rows for; 4: beyond
-        a bound of velocity; 5: since contacts gave way."""
+        """(n,) 0: runs; 1: stopped at a velocity that is not finite; 2: at a limit that rk4 has no rows for; 3: at more
+        than `max_contacts`; 4: beyond a bound of velocity; 5: since contacts gave way."""
         return self._status
 
     @property
@@ -186,7 +186,7 @@ class VectorSimulation:
         (entries,) for all robots alike, or given by name, (n,) or one number for all. A wrench (6,) or a force (3,) on
         a link acts on all, (n, 6) or (n, 3) on each; its links are those of the setting `wrench`.
 
-        Raises UsageError for inputs of a wrong shape, StoppedError for more contacts than `max_contacts`.
+        Raises UsageError for inputs of a wrong shape.
         """
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")

@@ -95,8 +95,7 @@ class Fleet:
     def step(self, steps: int) -> None:
         """Have all robots take steps, but for those that have stopped, or stop on the way.
 
-        The numbers of a pack's steps end with 0, which is recorded. Raises StoppedError for more contacts than are
-        allowed; the pack then has taken the steps before.
+        The numbers of a pack's steps end with 0, which is recorded.
         """
         tallies = self._tallies
         tallies.counters[:, STEP_NUMBER] = 1 - steps
@@ -218,7 +217,7 @@ class Fleet:
         room = snapshot[_MEMORY].shape[3] if _MEMORY in snapshot else 0
         for turns in self._turns:
             while room > turns.scratch.simulation.room:
-                turns.make_room(0, listed=False)
+                turns.make_room(listed=False)
         for name, place in self._places().items():
             place[...] = snapshot[name]
         for k, pack in enumerate(self._packs):

@@ -15,10 +15,19 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.continuous import connect_foresight
 from artsim.sim.contact.pack_contacts import PackContactBundle, lane_order
 from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import Array, aligned_zeros
 from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
-from artsim.sim.run_data.run_records import CROWDED, RUNNING, STEP_NUMBER, STEPS_TO_TAKE, STOP_REASON, RunBundle
+from artsim.sim.run_data.run_records import (
+    CROWDED,
+    FIRST_ROW,
+    RUNNING,
+    STEP_NUMBER,
+    STEPS_TO_TAKE,
+    STOP_REASON,
+    RunBundle,
+)
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.runs.control_tables import pack_controls
 from artsim.sim.runs.controls import Controls
@@ -47,9 +56,11 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.varied import VariedArrays
 from artsim.sim.stepping.packs import (
     CALIBRATED,
+    FIRST_SAMPLE,
     LANE_GAINS,
     LANE_PROPERTIES,
     MOVED,
+    ROWS_OF_SAMPLE,
     TAKE_TURNS,
     PackControls,
     RolloutBlock,
@@ -134,13 +145,12 @@ class PackScratch:
         number = self.contact.data.number
         return bool(number[FOUND_CONTACTS] > number[CONTACTS])
 
-    def enlarge(self, step: int, listed: bool) -> None:
-        """Enlarge the room for the contacts of all lanes if these are `listed`, or of each. Raises StoppedError, which
-        tells this step, where no more are allowed."""
+    def enlarge(self, listed: bool) -> None:
+        """Enlarge the room for the contacts of all lanes if these are `listed`, or of each. Raises StoppedError where
+        no more are allowed."""
         if listed:
             self.listed *= 2
         else:
-            self.lanes.alone.step.counters[STEP_NUMBER] = step
             self.simulation.make_room()
             self.lanes = self.lanes._replace(alone=self.simulation.alone())
             self._connect_single()
@@ -240,6 +250,38 @@ class Pack:
 
     # -------------------------------------------------------------- lanes
 
+    def end_crowded(self) -> bool:
+        """End the lane in which contacts were found last, which lacks room for them, at the state before the step;
+        False if there is none."""
+        data, alone, counters = self.lanes.data, self.lanes.alone, self.step.counters
+        lane = self._seen_alone() if alone.step.counters[STOP_REASON] == CROWDED else self._seen_in_pack()
+        alone.step.counters[STOP_REASON] = RUNNING
+        if lane < 0 or not data.alive[lane]:
+            return False
+        data.alive[lane], data.stopped[lane] = 0, counters[STEP_NUMBER] - data.began[lane]
+        data.reason[lane], data.stopped_dof[lane] = CROWDED, -1
+        sample, state = self.block.plan[FIRST_SAMPLE] + lane, self.robot.state
+        self.block.final_qpos[sample], self.block.final_qvel[sample] = (
+            values[..., lane] if self.width > 1 else values for values in (state.qpos, state.qvel)
+        )
+        return True
+
+    def _seen_alone(self) -> int:
+        """The lane that took the last step by itself."""
+        plan = self.block.plan
+        return int(self.lanes.alone.plan[FIRST_ROW] // plan[ROWS_OF_SAMPLE] - plan[FIRST_SAMPLE])
+
+    def _seen_in_pack(self) -> int:
+        """The first lane whose shapes are where contacts were looked for last; -1: none."""
+        assert self.contact is not None
+        moving = self.contact.model.body > 0
+        looked = self.contact.detected.data.position[moving]
+        places = self.contact.data.position[moving]
+        for lane in np.flatnonzero(self.lanes.data.alive):
+            if np.array_equal(places[..., lane] if self.width > 1 else places, looked):
+                return int(lane)
+        return -1
+
     def reset(self, lanes: Array, qpos: Array, qvel: Array, activation: Array) -> None:
         """Begin anew in some lanes, in increasing order, at these states (lanes, …)."""
         plan, state, data = self._scratch.plan, self.robot.state, self.lanes.data
@@ -316,8 +358,8 @@ class PacksInTurn:
             pack.point_at(self._turns.entry[k])
 
     def step_to(self, end: int) -> None:
-        """Have all packs take their steps up to number `end`; without any, they note the depths of contacts. Raises
-        StoppedError for more contacts than are allowed."""
+        """Have all packs take their steps up to number `end`; without any, they note the depths of contacts. Lanes of
+        more contacts than are allowed end."""
         plan, counters = self.tallies.plan, self.tallies.counters
         np.subtract(end, counters[:, STEP_NUMBER], out=plan[:, STEPS_TO_TAKE])
         self._turns.due[:] = 1
@@ -327,22 +369,27 @@ class PacksInTurn:
                 self._go_on(int(k), end)
 
     def _go_on(self, k: int, end: int) -> None:
-        """Have a pack that lacked room for contacts take the rest of its steps, with as much as it needs."""
+        """Have a pack that lacked room for contacts take the rest of its steps, with as much as it needs and may
+        have."""
         counters = self.tallies.counters[k]
         self._turns.due[:] = 0
         self._turns.due[k] = 1
         enlarge = False  # other packs have had their turns since: the first time, it finds what it lacks
         while counters[STOP_REASON] == CROWDED:
             if enlarge:
-                self.make_room(int(counters[STEP_NUMBER]), self.scratch.lists_more())
+                try:
+                    self.make_room(listed=self.scratch.lists_more())
+                except StoppedError:
+                    if not self.packs[k].end_crowded():
+                        raise
             counters[STOP_REASON] = RUNNING
             self.tallies.plan[k, STEPS_TO_TAKE] = end - counters[STEP_NUMBER]
             self._call()
             enlarge = True
 
-    def make_room(self, step: int, listed: bool) -> None:
+    def make_room(self, *, listed: bool) -> None:
         """Enlarge the room for contacts of all packs; see PackScratch.enlarge."""
-        self.scratch.enlarge(step, listed)
+        self.scratch.enlarge(listed)
         for pack in self.packs:
             pack.adopt()
         self.connect()

@@ -17,8 +17,10 @@ from typing import Protocol
 import numpy as np
 
 from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.records import WIDTH, Array
 from artsim.sim.run_data.run_records import (
+    CROWDED,
     RECORDED,
     RUNNING,
     STEP_NUMBER,
@@ -163,15 +165,19 @@ class SingleRoller:
     def _run_one(self, k: int, own: Variations, stop: Stop) -> bool:
         results, count = self.results, 0
         simulation = simulation_of(self._plan_of(own), own.controls[0] if own.controls else self._controls)
-        for block in chain(simulation.blocks(1), simulation.blocks()):
-            if count == 0:
-                results.start_depth[k] = simulation.deepest
-            rows = len(next(iter(block.rows.values()), ()))
-            for name, values in block.rows.items():
-                results.rows[name][k, count : count + rows] = values
-            count += rows
-            if stop():
-                return False
+        try:
+            for block in chain(simulation.blocks(1), simulation.blocks()):
+                if count == 0:
+                    results.start_depth[k] = simulation.deepest
+                rows = len(next(iter(block.rows.values()), ()))
+                for name, values in block.rows.items():
+                    results.rows[name][k, count : count + rows] = values
+                count += rows
+                if stop():
+                    return False
+        except StoppedError:
+            if simulation.stop_reason != CROWDED:
+                raise
         results.final_qpos[k], results.final_qvel[k] = simulation.qpos, simulation.qvel
         results.sunk[k], results.held[k] = simulation.sunk, simulation.held
         results.unsolved[k], results.residual[k] = simulation.unsolved_steps, simulation.worst_residual

@@ -210,8 +210,8 @@ def test_room_grows_within_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     rooms: list[int] = []
     make_room = PacksInTurn.make_room
 
-    def note(turns: PacksInTurn, step: int) -> None:
-        make_room(turns, step)
+    def note(turns: PacksInTurn, *, listed: bool) -> None:
+        make_room(turns, listed=listed)
         rooms.append(turns.scratch.simulation.room)
 
     monkeypatch.setattr(PacksInTurn, "make_room", note)
@@ -343,9 +343,9 @@ def test_steps_taken_again_for_want_of_room_begin_anew(tmp_path: Path, monkeypat
     crowded: list[int] = []
     make_room = PacksInTurn.make_room
 
-    def note(turns: PacksInTurn, step: int) -> None:
-        crowded.append(step)
-        make_room(turns, step)
+    def note(turns: PacksInTurn, *, listed: bool) -> None:
+        crowded.append(int(turns.tallies.counters[0, STEP_NUMBER]))
+        make_room(turns, listed=listed)
 
     monkeypatch.setattr(PacksInTurn, "make_room", note)
 

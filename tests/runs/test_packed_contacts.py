@@ -169,8 +169,8 @@ def test_the_list_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     rooms: list[int] = []
     make_room = PacksInTurn.make_room
 
-    def note(turns: PacksInTurn, step: int) -> None:
-        make_room(turns, step)
+    def note(turns: PacksInTurn, *, listed: bool) -> None:
+        make_room(turns, listed=listed)
         rooms.append(turns.scratch.listed)
 
     monkeypatch.setattr(PacksInTurn, "make_room", note)

@@ -15,7 +15,7 @@ from artsim.io.rollouts.rollout import MemoryRollout
 from artsim.io.runs.prepare import prepared
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import disabled
-from artsim.sim.run_data.run_records import GAVE_WAY, NON_FINITE
+from artsim.sim.run_data.run_records import CROWDED, GAVE_WAY, NON_FINITE
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import pack_width
 from tests.conftest import ROOT
@@ -321,6 +321,27 @@ def test_room_for_contacts_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for each in (wide, narrow, other):
         each.step(steps=10)
         assert each.qvel.tobytes() == wide.qvel.tobytes()
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("record", [(), ("tau_contact",)])
+def test_a_robot_of_too_many_contacts_stops(record: tuple[str, ...], tmp_path: Path) -> None:
+    """It alone; by `record` it takes its steps by itself, or in its pack."""
+    robot = load(BOX, tmp_path)
+    options: dict[str, Any] = {"max_contacts": 3, "record": record, "threads": 1}
+    made, calm = (artsim.VectorSimulation(robot, N, **options) for _ in range(2))
+    made.reset([1], qpos={"root.z": 0.11}, qvel={"root.vz": -1.0})
+    for each in (made, calm):
+        for _ in range(4):
+            each.step(steps=5)
+    others = [k for k in range(N) if k != 1]
+    assert made.status.tolist() == [CROWDED if k == 1 else 0 for k in range(N)]
+    assert "more than 3 contacts; see --max-contacts" in made.why_stopped(1)
+    assert 0 < made.steps[1] < 20 and made.qpos[1, 2] < 0.11
+    assert made.qpos[others].tobytes() == calm.qpos[others].tobytes()
+    truth = rolled(robot, steps=20, q0={"root.z": 0.11}, v0={"root.vz": -1.0}, max_contacts=3)
+    assert (truth["n_valid"] == made.steps[1]).all() and truth.outcome.stopped == N
+    assert truth["final_qpos"][0].tobytes() == made.qpos[1].tobytes()
 
 
 @pytest.mark.small
