@@ -32,6 +32,7 @@ from artsim.sim.runs.varied import PLACED, VARIED
 
 ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
 """Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
+_STATES = ("qpos", "qvel", "activation", "time")
 _NOT_HERE = {
     "steps": "steps are taken by step(action, steps)",
     "every": "the last step of every call is recorded",
@@ -157,6 +158,8 @@ class VectorSimulation:
     def __getitem__(self, name: str) -> Array:
         """The recorded variable (n, …) of the last step of the last call: at the state before that step, and over it;
         NaN from a reset to the next step, or to `forward`. Raises UsageError for one that is not recorded."""
+        if name in _STATES:
+            raise UsageError(f"{name!r} is the state now: simulation.{name}")
         if name not in self._rows:
             raise UsageError(f"{name!r} is not recorded{nearest(name, self.variables)}; see `record`")
         return self._rows[name]

@@ -217,6 +217,7 @@ class PackRoller:
         tallies.plan[0, ROWS_OF_SAMPLE] = row_count(plan) if others else 0
         self._turns = PacksInTurn(scratch, tallies)
         self.pack, self._all = self._turns.packs[0], np.arange(self._width)
+        self._activation = np.tile(plan.activation, (self._width, 1))
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
@@ -246,8 +247,7 @@ class PackRoller:
         """Begin anew with the samples of a pack."""
         pack, own = self.pack, np.minimum(self._all, len(part) - 1)
         pack.step.counters[:] = 0
-        activation = np.tile(self._plan.activation, (self._width, 1))
-        pack.reset(self._all, part.qpos[own], part.qvel[own], activation)
+        pack.reset(self._all, part.qpos[own], part.qvel[own], self._activation)
         pack.lanes.data.alive[len(part) :] = 0
         if part.factors:
             pack.vary(self._all, {name: values[own] for name, values in part.factors.items()})

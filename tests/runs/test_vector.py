@@ -379,6 +379,7 @@ def test_refusals() -> None:
         (lambda: made.vary(gravity=-9.81), r"gravity has shape \(\), want \(3, 3\), or \(3,\) for all"),
         (lambda: made.vary(friction=1.5), "nothing may touch"),
         (lambda: made["qacc"], "'qacc' is not recorded"),
+        (lambda: made["qpos"], "simulation.qpos"),
         (lambda: made.restore({}), "snapshot: "),
         (lambda: artsim.VectorSimulation(robot, 0), "want 1 to"),
         (lambda: artsim.VectorSimulation(robot, 2, action="push"), "action: 'push' is not known"),
