@@ -317,7 +317,7 @@ class VectorSimulation:
             if not (np.isfinite(given) & (given >= least)).all():
                 raise UsageError(f"{name}: want finite numbers{'' if name in PLACED else ', factors from 0'}")
             whole = np.array(np.broadcast_to(given, (len(chosen), *shape)))
-            made[name] = whole.reshape(len(chosen), -1) if whole.ndim < 2 else whole
+            made[name] = whole if shape else whole[:, None]
         self._fleet.vary(chosen, made)
 
     def _chosen(self, robots: ArrayLike | None) -> Array:
