@@ -59,6 +59,7 @@ def solve_pack(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle)
         rows.report[n] = where_greater(solver.pack.skip[0], zero, rows.report[n], zero)
     for n in range(rows.number[ALL_ROWS]):
         solver.pack.impulse[n] = rows.impulse[n]
+        work.along[n] = work.linear[n] = zero  # the last step of a robot that was not finite would outlast it
     for k in range(work.sizes[ISLANDS]):
         work.factorised[k] = 0
         note_start(rows, work, k)

@@ -112,7 +112,7 @@ def _build_in_lanes(
     outdated = any_positive(step.outdated[0])
     if outdated:
         if any_positive(pack.warm[0]):
-            keep_rows_in_lanes(rows, contact, pack.done[0])
+            keep_rows_in_lanes(rows, contact)
         _build_lasting_rows(robot, run, rows, equipment, rules)
         begin_impulses(robot.state, rows)
         if any_positive(pack.warm[0]):
@@ -120,7 +120,7 @@ def _build_in_lanes(
     else:
         rows.number[ALL_ROWS], rows.number[PLACES] = rows.number[LASTING_ROWS], rows.number[LASTING_PLACES]
     if contact is not None:
-        contact_rows_in_lanes(robot, run, rows, contact, pack.same[0])
+        contact_rows_in_lanes(robot, run, rows, contact, pack)
     if outdated and any_positive(pack.warm[0]):
         recall_impulses(rows, pack.warm[0])
     step.outdated[0] = zero_like(step.outdated[0])

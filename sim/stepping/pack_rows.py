@@ -20,22 +20,20 @@ from artsim.sim.contact.contact_rows import (
     set_grip,
     set_targets,
 )
-from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.contact.pack_contacts import PackContactBundle, PackSolver
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, where_greater, zero_like
-from artsim.sim.foundation.records import Pack
 from artsim.sim.foundation.scalars import divisor, is_positive, largest
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_PLACES, LASTING_ROWS, PLACES, Rows, RunBundle
 
 
 @njit
-def keep_rows_in_lanes(rows: Rows, contact: PackContactBundle | None, done: Pack) -> None:
+def keep_rows_in_lanes(rows: Rows, contact: PackContactBundle | None) -> None:
     """Store the impulses of the step's previous solution in rows.previous_impulse by the places that rows will have,
     and the biases and softness of lasting rows in rows.previous_bias, ∞ where there was no row, and previous_cfm.
 
-    Contacts that have been listed since have places between those of the others. Lanes where `done` is 1, whose
-    solution stands, keep the counts of contacts that yield.
+    Contacts that have been listed since have places between those of the others.
     """
     zero = zero_like(rows.impulse[0])
     for place in range(rows.number[LASTING_PLACES]):
@@ -49,9 +47,6 @@ def keep_rows_in_lanes(rows: Rows, contact: PackContactBundle | None, done: Pack
     if contact is not None:
         for n in range(contact.data.number[CONTACTS]):
             first = contact.data.row[n]
-            if first >= 0:
-                kept = contact.data.regularised[n]
-                contact.data.regularised[n] = where_greater(done, zero, rows.regularised[first], kept)
             for k in range(count_rows(contact, n)):
                 rows.previous_impulse[place] = rows.impulse[first + k] if first >= 0 else zero
                 place += 1
@@ -59,13 +54,22 @@ def keep_rows_in_lanes(rows: Rows, contact: PackContactBundle | None, done: Pack
 
 @njit
 def contact_rows_in_lanes(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, same: int
+    robot: RobotBundle, run: RunBundle, rows: Rows, contact: PackContactBundle, pack: PackSolver
 ) -> None:
-    """Build the rows of the listed contacts; if only their biases differ from those before (`same`), set the biases."""
+    """Build the rows of the listed contacts; if only their biases differ from those before (pack.same), set the biases.
+
+    Lanes whose solution stands (pack.done) keep the counts of contacts that yield; the others begin again with those of
+    the step's start, as a single robot does, whatever the other lanes have changed.
+    """
     if contact.adhesion is not None:
         _find_pulls(contact)
     for n in range(contact.data.number[CONTACTS]):
-        _contact_rows(robot, run, rows, contact, n, same)
+        row = contact.data.row[n]
+        if row >= 0:
+            counted, begun = rows.regularised[row], contact.data.regularised[n]
+            contact.data.regularised[n] = where_greater(pack.done[0], zero_like(begun), counted, begun)
+    for n in range(contact.data.number[CONTACTS]):
+        _contact_rows(robot, run, rows, contact, n, pack.same[0])
 
 
 @njit
@@ -77,6 +81,8 @@ def _contact_rows(
     """
     data, inputs = robot.data, run.inputs
     if same == 1:
+        if contact.data.row[n] >= 0:
+            rows.regularised[contact.data.row[n]] = contact.data.regularised[n]
         rows.number[ALL_ROWS] += contact.data.rows[n]
         rows.number[PLACES] += contact.data.rows[n]
     else:
