@@ -19,6 +19,7 @@ from artsim.sim.run_data.run_records import CROWDED, GAVE_WAY, NON_FINITE
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import pack_width
 from tests.conftest import ROOT
+from tests.contact.robot_contacts import quadruped, quadruped_options
 from tests.runs.test_packed_alone import MODELS
 from tests.runs.test_packed_equipment import CLAW
 from tests.runs.test_rollout_records import CASES, SENSORS
@@ -390,3 +391,40 @@ def test_refusals() -> None:
             call()
     assert set(VALUES) == set(made._given)
     assert GAVE_WAY == 5  # as status says
+
+
+@pytest.mark.skipif(disabled(), reason="of lanes beside each other")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_robot_touches_another(seed: int) -> None:
+    """Robots that fall, are reset, varied, or stop at velocities that are not finite: each is, to the byte, a robot for
+    itself that is given the same."""
+    rng, n = np.random.default_rng(seed), 12
+    options = quadruped_options()
+    made, *ones = (artsim.VectorSimulation(quadruped(), k, threads=2, **options) for k in (n, *[1] * n))
+    stance, nv = made._given["target"][0].copy(), made.robot.nv
+    for _ in range(60):
+        what = rng.choice(["step", "step", "step", "wild", "reset", "vary"])
+        if what == "reset":
+            some = np.flatnonzero(rng.random(n) < 0.4)
+            speed = 0.5 * rng.normal(size=(n, nv))
+            made.reset(some, qvel=speed[some])
+            for k in some:
+                ones[k].reset(qvel=speed[k])
+        elif what == "vary":
+            given = {"mass": rng.uniform(0.6, 1.4, (n, len(made.robot.links))), "friction": rng.uniform(0.2, 1.5, n)}
+            given["gravity"] = np.array([0, 0, -9.81]) * rng.uniform(0.5, 1.2, (n, 1))
+            made.vary(**given)
+            for k, one in enumerate(ones):
+                one.vary(**{name: values[k : k + 1] for name, values in given.items()})
+        else:
+            target = stance + rng.choice([0.1, 1.0]) * rng.normal(size=(n, nv))
+            torque = np.zeros((n, nv))
+            torque[:, -1] = 1e190 * (rng.random(n) < 0.2) * (what == "wild")
+            steps = int(rng.integers(1, 9))
+            made.step(target, steps, torque=torque)
+            for k, one in enumerate(ones):
+                one.step(target[k], steps, torque=torque[k])
+        for k, one in enumerate(ones):
+            for name in (*STATES, "status", "steps"):
+                assert getattr(made, name)[k].tobytes() == getattr(one, name)[0].tobytes(), (k, name)
+    assert 0 < np.count_nonzero(made.status) < n
