@@ -231,7 +231,7 @@ class PackRoller:
             self.samples = 0  # their arrays differ from the plan's
         for start in range(0, len(variations), self._width):
             lanes = slice(start, start + self._width)
-            self._begin(variations.part(start, start + self._width))
+            self._begin(variations, start)
             if not self._run_pack(start, stop):
                 return False
             results.reason[lanes], results.stopped[lanes] = data.reason, data.stopped
@@ -243,15 +243,15 @@ class PackRoller:
         self.solved_alone = int(data.by_newton[0])
         return True
 
-    def _begin(self, part: Variations) -> None:
-        """Begin anew with the samples of a pack."""
-        pack, own = self.pack, np.minimum(self._all, len(part) - 1)
+    def _begin(self, variations: Variations, start: int) -> None:
+        """Begin anew with the samples of a pack, from number `start` on."""
+        pack, own = self.pack, np.minimum(start + self._all, len(variations) - 1)
         pack.step.counters[:] = 0
-        pack.reset(self._all, part.qpos[own], part.qvel[own], self._activation)
-        pack.lanes.data.alive[len(part) :] = 0
-        if part.factors:
-            pack.vary(self._all, {name: values[own] for name, values in part.factors.items()})
-        given = [part.controls[k] for k in own] if part.controls else [self._given] if self._given else []
+        pack.reset(self._all, variations.qpos[own], variations.qvel[own], self._activation)
+        pack.lanes.data.alive[len(variations) - start :] = 0
+        if variations.factors:
+            pack.vary(self._all, {name: values[own] for name, values in variations.factors.items()})
+        given = [variations.controls[k] for k in own] if variations.controls else [self._given] if self._given else []
         if given and pack.set_controls(pack_controls(self._plan, given)):
             self._turns.connect()
         self._given = None
