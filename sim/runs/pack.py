@@ -17,7 +17,7 @@ from artsim.sim.contact.pack_contacts import PackContactBundle, lane_order
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.jit import bind, point_at
-from artsim.sim.foundation.records import Array, aligned_zeros
+from artsim.sim.foundation.records import Array, aligned_zeros, kinds
 from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
 from artsim.sim.run_data.run_records import (
     CROWDED,
@@ -323,9 +323,17 @@ class Pack:
         self.calibrate(lanes)
 
     def calibrate(self, lanes: Array) -> None:
-        """Compute the constants of the equipment that depend on masses, in some lanes."""
-        for lane in lanes if self._calibrators else ():
+        """Compute the constants of the equipment that depend on masses, in some lanes, and nothing else: what else the
+        kernel finds is of a pose that it was not given."""
+        if not self._calibrators or self.equipment is None:
+            return
+        data = self.equipment.data
+        others = [name for name, kind in kinds(type(data)).items() if kind.lanes and name not in _OF_EQUIPMENT]
+        before = [getattr(data, name).copy() for name in others]
+        for lane in lanes:
             self._calibrators[lane]()
+        for name, values in zip(others, before, strict=True):
+            getattr(data, name)[...] = values
 
     def set_controls(self, wanted: PackControls) -> bool:
         """Set the inputs over time of all lanes, or of each; True if their arrays are others now."""

@@ -222,6 +222,26 @@ def test_a_robot_that_stops_raises_nothing_and_can_begin_anew() -> None:
     assert wild.qpos[3].tobytes() == calm.qpos[3].tobytes() and not wild.status.any()
 
 
+SERVO = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><geom type="capsule" size=".02 .2" mass="1"/></body>
+</worldbody><tendon><fixed name="cord"><joint joint="a" coef="1"/></fixed></tendon>
+<actuator><position joint="a" kp="20" dampratio="1"/><motor tendon="cord"/></actuator></mujoco>"""
+
+
+@pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
+def test_constants_that_follow_from_masses_bear_nothing_of_a_stopped_robot(tmp_path: Path) -> None:
+    """The damping of a servo that is given by its ratio is found anew in a lane where another robot was not finite."""
+    robot = load(SERVO, tmp_path)
+    made, calm = (artsim.VectorSimulation(robot, 16, threads=1) for _ in range(2))
+    made.step(torque=np.where(np.arange(16)[:, None] == 8, 1e200, 0.0), steps=3)
+    calm.step(steps=3)
+    for each in (made, calm):
+        each.vary([0, 8], mass=1.5)  # which are in one lane of two packs
+        each.step(torque=np.zeros((16, 1)), control=[0.4, 0.0], steps=5)
+    assert made.status.tolist() == [NON_FINITE if k == 8 else 0 for k in range(16)]
+    assert np.delete(made.qpos, 8, 0).tobytes() == np.delete(calm.qpos, 8, 0).tobytes()
+    assert made.qpos[0] != made.qpos[1]
+
+
 @pytest.mark.small
 def test_wrenches_and_pushes_of_each_robot(tmp_path: Path) -> None:
     """A force moves a mass as Newton says; a push changes its momentum by the impulse."""
