@@ -49,7 +49,7 @@ from artsim.sim.stepping.secants import secant_drift
 @njit
 def start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
     """Set the velocities expected midway and the drift of couplings, from which evaluations with these contacts start,
-    where `chosen` is 1. Elsewhere the step is solved.
+    where `chosen` is 1. Elsewhere the step is solved, but for aims of contacts.
     """
     state, data, step = robot.state, robot.data, run.step
     zero = zero_like(chosen)
@@ -63,10 +63,10 @@ def start_evaluations(robot: RobotBundle, run: RunBundle, chosen: Real) -> None:
         if any_positive(absolute(step.middle[k] - state.qvel[k])):
             step.counters[EVALUATION] = max(step.counters[EVALUATION], AGAIN)
     bent = secant_drift(robot, run.inputs.time_step[0], step, chosen)
-    step.evaluations[0] = zero
-    step.follows[0] = zero + 1.0 if bent else zero
-    step.away[0] = zero
-    step.nearest[0] = zero + UNTRIED
+    step.evaluations[0] = where_greater(chosen, zero, zero, step.evaluations[0])
+    step.follows[0] = where_greater(chosen, zero, zero + (1.0 if bent else 0.0), step.follows[0])
+    step.away[0] = where_greater(chosen, zero, zero, step.away[0])
+    step.nearest[0] = where_greater(chosen, zero, zero + UNTRIED, step.nearest[0])
 
 
 @njit
