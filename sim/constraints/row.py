@@ -84,11 +84,14 @@ def single_row(model: Model, data: Workspace, rows: Rows, kind: int, k: int, sig
 
 @njit
 def begin_impulses(state: State, rows: Rows) -> None:
-    """Set the impulses of the rows built so far, which are all but those of contacts, to those of the last step."""
+    """Set the impulses of the rows built so far, which are all but those of contacts, to those of the last step; of
+    rows that cannot have any, as those of other lanes, to 0."""
     rows.number[LASTING_ROWS] = rows.number[ALL_ROWS]
     rows.number[LASTING_PLACES] = rows.number[PLACES]
     for n in range(rows.number[LASTING_ROWS]):
-        rows.impulse[n] = state.impulse[rows.place[n]]
+        impulse = state.impulse[rows.place[n]]
+        zero = zero_like(impulse)
+        rows.impulse[n] = where_greater(rows.upper[n] - rows.lower[n], zero, impulse, zero)
 
 
 @njit
