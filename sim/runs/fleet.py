@@ -142,7 +142,9 @@ class Fleet:
             state = self._packs[k].robot.state
             self._qpos[robots], self._qvel[robots] = self._by_lane(state.qpos).T, self._by_lane(state.qvel).T
         if self._activation.size:
-            self._activation.reshape(self._lanes_last)[...] = np.moveaxis(self._by_lane(tallies.activation), -1, 1)
+            np.equal(tallies.alive, 1, out=chosen)  # others keep those before the call in which they stopped
+            found = np.moveaxis(self._by_lane(tallies.activation), -1, 1)
+            np.copyto(self._activation.reshape(self._lanes_last), found, where=chosen[..., None])
 
     @property
     def _lanes_last(self) -> tuple[int, int, int]:

@@ -60,26 +60,30 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=value)
     words = parser.parse_args()
     robot = artsim.load(words.model)
-    options: dict[str, Any] = {"record": ("qacc",)} if words.record else {}
+    options = options_of(robot, words.model, words.law) | ({"record": ("qacc",)} if words.record else {})
+    for seed in words.seeds:
+        print(f"{words.model.stem} {seed}: {history(robot, options, seed, words.robots, words.calls)}", flush=True)
+
+
+def options_of(robot: artsim.Robot, path: Path, law: str = "") -> dict[str, Any]:
+    """The settings of the robots: on the ground with drives where a URDF has neither."""
+    options: dict[str, Any] = {"contact_law": law} if law else {}
     if robot.articulation.keyframes:
         options["keyframe"] = robot.articulation.keyframes[0].name
-    if words.model.suffix == ".urdf":
+    if path.suffix == ".urdf":
         options |= {"base": "floating", "ground": True, "on_ground": 0.0, "stiffness": 60.0, "damping": 2.0}
-    if words.law:
-        options["contact_law"] = words.law
-    for seed in words.seeds:
-        print(f"{words.model.stem} {seed}: {history(robot, options, seed, words)}", flush=True)
+    return options
 
 
-def history(robot: artsim.Robot, options: dict[str, Any], seed: int, words: argparse.Namespace) -> str:
-    """Take one history; the words about it."""
-    n, rng = words.robots, np.random.default_rng(seed)
+def history(robot: artsim.Robot, options: dict[str, Any], seed: int, n: int, calls: int) -> str:
+    """Take one history of n robots; the words about it, which begin with "ok" if all are their own."""
+    rng = np.random.default_rng(seed)
     made = artsim.VectorSimulation(robot, n, threads=2, **options)
     beside, apart = Side([made]), Side([artsim.VectorSimulation(robot, 1, threads=1, **options) for _ in range(n)])
     sides, nv, links = (beside, apart), made.robot.nv, len(made.robot.links)
     stance = made._given[made._action][0].copy()
     kept = [[one.save() for one in side.simulations] for side in sides]
-    for k in range(words.calls):
+    for k in range(calls):
         what = str(rng.choice(_CALLS, p=_SHARES))
         given: dict[str, Any] = {}
         before = made.save()
@@ -93,6 +97,8 @@ def history(robot: artsim.Robot, options: dict[str, Any], seed: int, words: argp
             if made._plan.touching is not None:
                 given["friction"] = rng.uniform(0.3, 1.5, n)
         chosen, speed = rng.random(n) < 0.3, 0.3 * rng.normal(size=(n, nv))
+        if len(made.robot.model.coupling_follower):  # which would not move as their leaders do
+            speed[:] = 0.0
         for side, saved in zip(sides, kept, strict=True):
             if given:
                 side.call("vary" if what == "vary" else "step", **given)

@@ -18,6 +18,7 @@ from artsim.sim.foundation.jit import disabled
 from artsim.sim.run_data.run_records import CROWDED, GAVE_WAY, NON_FINITE
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import pack_width
+from tests.benchmarks.vector_fuzz import history, options_of
 from tests.conftest import ROOT
 from tests.contact.robot_contacts import quadruped, quadruped_options
 from tests.runs.test_packed_alone import MODELS
@@ -448,3 +449,20 @@ def test_no_robot_touches_another(seed: int) -> None:
             for name in (*STATES, "status", "steps"):
                 assert getattr(made, name)[k].tobytes() == getattr(one, name)[0].tobytes(), (k, name)
     assert 0 < np.count_nonzero(made.status) < n
+
+
+# each found a robot that the others changed: by beginning the step's evaluations anew, by impulses and rounding of rows
+# that are not its own, by activations that went on after its stop
+OWN = [
+    ("quadruped.urdf", "", 2, 46),
+    ("quadruped.urdf", "convex", 1, 4),
+    ("leg.xml", "convex", 1, 2),
+    ("clamp.xml", "", 1, 12),
+]
+
+
+@pytest.mark.parametrize(("model", "law", "seed", "calls"), OWN)
+def test_histories_are_those_of_robots_for_themselves(model: str, law: str, seed: int, calls: int) -> None:
+    path = ROOT / "robots" / model
+    robot = artsim.load(path)
+    assert history(robot, options_of(robot, path, law), seed, 12, calls).startswith("ok")
