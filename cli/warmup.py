@@ -24,7 +24,7 @@ from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
 from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry
-from artsim.sim.stepping.packs import EXERT, PATHS, SOLVE_PACK, PackFeatures, roll_entry
+from artsim.sim.stepping.packs import EXERT, PATHS, SOLVE_PACK, TAKE_TURNS, PackFeatures, roll_entry
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
@@ -80,7 +80,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     for width in (1, WIDTH):
         yield COMPUTE, width
     solvers = (solver_entry(newton), solver_entry(newton, whole=False))
-    for entry in (*solvers, TENDON_INERTIA, DETECT, FORESEE, EXERT, PATHS):
+    for entry in (*solvers, TENDON_INERTIA, DETECT, FORESEE, EXERT, PATHS, TAKE_TURNS):
         yield entry, 1
     for equipped in (False, True):
         for rows, touching in ((False, False), (True, False), (True, True)):

@@ -194,7 +194,7 @@ def test_drives_become_rows_in_the_lanes_where_they_do_not_settle(
     by_row = []
 
     def look() -> bool:
-        by_row.append(np.array(packs._step.drive_rows[0]))
+        by_row.append(np.array(packs.pack.step.drive_rows[0]))
         return False
 
     assert packs.run(starts, look)

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import artsim
 from artsim.cli.main import cli
 from artsim.io.readers.recording import open_recording
+from artsim.io.runs.held_inputs import input_names
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.runs.controls import Controls
 from tests.conftest import ROOT
@@ -256,7 +257,7 @@ MUTATORS: dict[str, tuple[str, Callable[[artsim.Simulation], object]]] = {
     "target": ("arm7", lambda s: s.step(target=np.full(7, 0.3))),
     "target_velocity": ("arm7", lambda s: s.step(target_velocity={"joint_4": 0.5})),
     "target_acceleration": ("arm7", lambda s: s.step(target_acceleration={"joint_4": 2.0})),
-    "control": ("clamp.xml", lambda s: s.step(control=np.full(len(s._names("control")), 0.4))),
+    "control": ("clamp.xml", lambda s: s.step(control=np.full(len(input_names(s._simulation.plan, "control")), 0.4))),
     "wrench": ("arm7", lambda s: s.step(wrench={"link_7": (1.0, 2.0, 3.0)})),
     "wrench again": ("arm7", lambda s: (s.step(wrench={"link_7": (1, 2, 3)}), s.change(wrench={"link_7": (9, 0, 0)}))),
     "push": ("arm7", lambda s: s.push("link_5", (0.5, 0.0, 0.1))),

@@ -296,9 +296,9 @@ def test_strained_loops_are_settled_in_lanes(
     strained = []
 
     def look(roller: PackRoller) -> None:
-        lanes = np.array(roller._step.straining[remedy]).ravel()
-        strained.append(lanes[: len(roller._lanes.data.alive)] > 0)
-        roller._step.straining[...] = 0.0
+        lanes = np.array(roller.pack.step.straining[remedy]).ravel()
+        strained.append(lanes[: len(roller.pack.lanes.data.alive)] > 0)
+        roller.pack.step.straining[...] = 0.0
 
     qvel = np.random.default_rng(5).uniform(-0.3, 0.3, (SAMPLES, robot.nv))
     packed, single = side_by_side(plan, np.tile(plan.qpos, (SAMPLES, 1)), qvel, look)
