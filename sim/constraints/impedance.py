@@ -62,13 +62,13 @@ def is_convex(inputs: Inputs) -> bool:
 @inlined
 def has_soft_limit(inputs: Inputs, k: int) -> bool:
     """True if the limits of dof k, or nv + tendon, are soft as in MuJoCo, in this run."""
-    return inputs.limit_impedance.shape[0] > 0 and inputs.limit_impedance[k, 0] > 0.0
+    return inputs.limit_impedance.shape[0] > 0 and inputs.limit_impedance[k, 0] >= 0.0
 
 
 @inlined
 def has_soft_friction(inputs: Inputs, k: int) -> bool:
     """True if the dry friction of dof k, or nv + tendon, is soft as in MuJoCo, in this run."""
-    return inputs.friction_impedance.shape[0] > 0 and inputs.friction_impedance[k, 0] > 0.0
+    return inputs.friction_impedance.shape[0] > 0 and inputs.friction_impedance[k, 0] >= 0.0
 
 
 @inlined

@@ -91,7 +91,7 @@ def begin_impulses(state: State, rows: Rows) -> None:
     for n in range(rows.number[LASTING_ROWS]):
         impulse = state.impulse[rows.place[n]]
         zero = zero_like(impulse)
-        rows.impulse[n] = where_greater(rows.upper[n] - rows.lower[n], zero, impulse, zero)
+        rows.impulse[n] = where_greater(rows.upper[n], rows.lower[n], impulse, zero)
 
 
 @njit

@@ -121,7 +121,7 @@ class Inputs(NamedTuple):
     mobility: ConstReals1  # (nv,) (M⁻¹)_kk in the pose of the file, by which springs are scaled [1/(kg m²) or 1/kg]
     convex: ConstInts1  # (1,) NOT_CONVEX, … (stepping/convex_step.py)
     soft_law: ConstInts1  # (1,) 1: soft contacts act by MuJoCo's law, 0: by Coulomb's
-    # of the limits and of the dry friction of dofs, then of tendons (nv + nt): MuJoCo's solref and solimp (0: hard),
+    # of the limits and of the dry friction of dofs, then of tendons (nv + nt): MuJoCo's solref and solimp (-1: hard),
     # the distance from a limit from which it acts [rad or m], and the mobility by which their softness is scaled; all
     # are empty where nothing is soft
     limit_reference: ConstReals2  # (nv + nt, 2)

@@ -34,7 +34,7 @@ from artsim.sim.run_data.scratch import CROWD_TREES, may_crowd
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.settings import CONVEX, COULOMB, FILE
 
-_HARD = Softness(REFERENCE, (0.0,) * 5)
+_HARD = Softness(REFERENCE, (-1.0,) * 5)
 
 
 def with_default_softness(articulation: Articulation) -> Articulation:

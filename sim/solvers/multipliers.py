@@ -25,7 +25,7 @@ from artsim.sim.run_data.scratch import NEWTON_STEPS, NewtonWork, SolverBundle
 from artsim.sim.solvers.impulses import add_transposed, hold, project, rows_times, set_gradient
 from artsim.sim.solvers.inertia import factorise_with_rows, inertia_of, set_along, solve_island
 from artsim.sim.solvers.line_search import EXACT, leap, take
-from artsim.sim.solvers.loads import SOFT, acts, are_of_one_pair, forget, loads_are_open
+from artsim.sim.solvers.loads import SOFT, are_of_one_pair, forget, loads_are_open
 from artsim.sim.solvers.shift import follow_shift, start_shift
 from artsim.sim.solvers.tolerance import AT_REST, ENOUGH, TOLERANCE, UNTRIED, largest_speed, rounding
 
@@ -157,7 +157,7 @@ def _unless_rounded(rows: Rows, force: Lanes1, work: NewtonWork, island: int, be
         n = work.listed[entry]
         add_transposed(rows, n, -1.0, work.linear, work.gradient)
         lost = absolute(rows.bias[n]) * work.inverse[n] - _CANCELLING * absolute(work.linear[n])
-        lost = where_greater(acts(rows, work, n), zero, lost, zero - 1.0)  # elsewhere the row is of other lanes
+        lost = where_greater(rows.upper[n], rows.lower[n], lost, zero - 1.0)  # elsewhere the row is of other lanes
         worst = largest(worst, where_greater(work.eps[n], zero, zero, lost))
     off, size = zero, zero
     for e in range(work.island_start[island], work.island_start[island + 1]):

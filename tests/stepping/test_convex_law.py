@@ -57,7 +57,7 @@ SCENES = {
     "limits, friction, motors": (ARM.format(joint=""), MOTORS),
     "soft limits": (
         ARM.format(
-            joint='margin=".05" solreflimit=".05 .5" solimplimit=".5 .9 .1 .6 1.5" solreffriction=".1 1" '
+            joint='margin=".05" solreflimit=".05 .5" solimplimit="0 .9 .1 .6 1.5" solreffriction=".1 1" '
             'solimpfriction=".3 .8 .1 .5 2"'
         ),
         MOTORS,

@@ -97,7 +97,7 @@ def test_a_box_tumbles_off_as_in_mujoco_at_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("soft", ["limit", "friction", "tendon"])
 def test_what_is_soft_acts_as_in_mujoco(soft: str, tmp_path: Path) -> None:
     given = {
-        "limit": 'solreflimit=".04 .6" solimplimit=".5 .9 .02 .6 1.5"' if soft == "limit" else "",
+        "limit": 'solreflimit=".04 .6" solimplimit="0 .9 .02 .6 1.5"' if soft == "limit" else "",
         "friction": 'solreffriction=".05 1" solimpfriction=".3 .8 .1 .5 2"' if soft == "friction" else "",
         "margin": ".01" if soft == "limit" else "0",
     }
