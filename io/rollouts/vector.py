@@ -212,7 +212,7 @@ class VectorSimulation:
 
     def forward(self) -> None:
         """Set the recorded variables to those of the present state, as mj_forward does: with the forces that the inputs
-        at hand exert. Nothing else changes; robots that have stopped keep what they have."""
+        at hand exert. Nothing else changes; robots that have stopped keep their recorded values."""
         self._fleet.look()
 
     def push(self, link: str, impulse: ArrayLike) -> None:

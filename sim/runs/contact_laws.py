@@ -88,7 +88,7 @@ def with_served_law(robot: Robot, config: RunConfig) -> RunConfig:
 
 
 def told_of_law(articulation: Articulation, asked: str, config: RunConfig, touching: Touching | None) -> list[str]:
-    """A note where softness that the file gives does not act as in MuJoCo, though it was not `asked` otherwise."""
+    """A note where the file gives softness and the law `asked` for, which follows it, is not served."""
     if asked == config.contact_law:
         return []
     owners: list[Joint | Tendon] = [*articulation.joints, *articulation.tendons]

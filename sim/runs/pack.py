@@ -77,7 +77,7 @@ _OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "fa
 
 
 class Tallies(NamedTuple):
-    """Numbers of packs, side by side: what they are to do, how far they are, and how their lanes fare."""
+    """Numbers of packs, side by side: the steps that they are to take and have taken, and the state of their lanes."""
 
     plan: Array  # (packs, 4) RolloutBlock.plan
     counters: Array  # (packs, 9) Step.counters
@@ -382,7 +382,7 @@ class PacksInTurn:
         counters = self.tallies.counters[k]
         self._turns.due[:] = 0
         self._turns.due[k] = 1
-        enlarge = False  # other packs have had their turns since: the first time, it finds what it lacks
+        enlarge = False  # other packs have had their turns since: the first attempt finds the room that is lacking
         while counters[STOP_REASON] == CROWDED:
             if enlarge:
                 try:

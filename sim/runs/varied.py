@@ -127,7 +127,7 @@ def _link_share(model: Model, link: int) -> Array:
 
 
 def _shifted_share(model: Model, link: int, offset: Array) -> Array:
-    """What offsets (n, 3) of a link's centre of mass add to its contribution (n, 10); nothing where they are 0."""
+    """The change of a link's contribution (n, 10) by offsets (n, 3) of its centre of mass; 0 where these are 0."""
     mass, turn = model.link_mass[link], model.link_rotation[link]
     before = model.link_position[link] + turn @ model.link_com[link]
     after = before + sum(offset[:, k, None] * turn[:, k] for k in range(3))

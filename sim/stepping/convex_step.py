@@ -3,7 +3,7 @@
 Accelerations u̇ without constraints are those of all forces at the state, M u̇ = τ - b. Constraints add Jᵀ f, where f
 minimises ½ (u̇ - u̇₀)ᵀ M (u̇ - u̇₀) plus the cost of J u̇ - a_ref over their bounds and cones (Todorov 2014; MuJoCo,
 Computation chapter): each row has a reference acceleration and a softness that follow from the state alone
-(constraints/impedance.py: yielding), and friction cones are without De Saxcé's shift, so that sliding contacts open.
+(constraints/impedance.py: softened), and friction cones are without De Saxcé's shift, so that sliding contacts open.
 Over a step h u̇ is the change of velocities and h f the impulse, and the solver of all other rows solves these.
 
 Velocities then change by dampers that act at the end of the step: (M + h D) Δu = M Δu_c, Δu_c being the change just
