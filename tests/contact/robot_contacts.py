@@ -220,15 +220,18 @@ def mujoco_lift(path: str, pad: str, grip: float, hold: float, text: str = "") -
 
 # ------------------------------------------------------------------ falling
 
-HUMANOID_SOFT = 'solref="0.015" solimp="0.9 0.99 0.003"'
+# what its file makes soft: its skin, and limits of joints, springs that give their energy back
+HUMANOID_SOFT = ('solref="0.015" solimp="0.9 0.99 0.003"', 'solimplimit="0 0.99 0.01"')
 
 
 def hard_humanoid(corpus: Path, folder: Path) -> Path:
-    """MuJoCo's humanoid without what its file says of soft skin."""
+    """MuJoCo's humanoid without what its file says of soft skin and soft limits."""
     text = (corpus.parent / "peers" / "bench" / "models" / "step_humanoid.xml").read_text()
-    assert text.count(HUMANOID_SOFT) == 1
+    for soft in HUMANOID_SOFT:
+        assert text.count(soft) == 1
+        text = text.replace(soft, "")
     path = folder / "humanoid.xml"
-    path.write_text(text.replace(HUMANOID_SOFT, ""))
+    path.write_text(text)
     return path
 
 
