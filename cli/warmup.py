@@ -19,6 +19,7 @@ from artsim.sim.foundation.targets import LEVELS, level
 from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
 from artsim.sim.quantities.compute_records import COMPUTE
 from artsim.sim.quantities.pose_constraints import pose_entry
+from artsim.sim.quantities.program import EVALUATE
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
@@ -80,7 +81,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
     for width in (1, WIDTH):
         yield COMPUTE, width
     solvers = (solver_entry(newton), solver_entry(newton, whole=False))
-    for entry in (*solvers, TENDON_INERTIA, DETECT, FORESEE, EXERT, PATHS, TAKE_TURNS):
+    for entry in (*solvers, TENDON_INERTIA, DETECT, FORESEE, EXERT, PATHS, TAKE_TURNS, EVALUATE):
         yield entry, 1
     for equipped in (False, True):
         for rows, touching in ((False, False), (True, False), (True, True)):
