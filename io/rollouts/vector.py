@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,6 +19,7 @@ from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
+from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import RUNNING, TABLES_OF
 from artsim.sim.runs.controls import VALUES
@@ -169,6 +170,21 @@ class VectorSimulation:
         """The sensors' values (n, nsensors), if `record` names "sensors"."""
         return self["sensors"]
 
+    def computed(self, quantities: Sequence[str]) -> tuple[dict[str, Array], Callable[[], None]]:
+        """Quantities of `robot.compute`, links at their origins, as arrays (n, …) by name; and the call that sets
+        them to those of the present state."""
+        evaluation = Evaluation(self.robot.model, self.robot.labels, quantities, at="origin")
+        warm(evaluation.entries)
+        whole = dict(zip(("qpos", "qvel"), self._fleet.in_packs, strict=True))
+        rows = len(whole["qpos"])
+        _, outputs = evaluation.allocate(rows)
+        call = evaluation.bound({name: whole[name] for name in evaluation.inputs}, outputs)
+
+        def renew(keep: Any = outputs) -> None:  # which the call points at
+            call(rows)
+
+        return {name: read_only(outputs[name][: len(self)]) for name in evaluation.quantities}, renew
+
     # ------------------------------------------------------------------ steps
 
     def step(
@@ -194,17 +210,17 @@ class VectorSimulation:
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
         if action is not None:
-            self._give(self._action, action)
+            self.give(self._action, action)
         if torque is not None:
-            self._give("torque", torque)
+            self.give("torque", torque)
         if target is not None:
-            self._give("target", target)
+            self.give("target", target)
         if target_velocity is not None:
-            self._give("target_velocity", target_velocity)
+            self.give("target_velocity", target_velocity)
         if target_acceleration is not None:
-            self._give("target_acceleration", target_acceleration)
+            self.give("target_acceleration", target_acceleration)
         if control is not None:
-            self._give("control", control)
+            self.give("control", control)
         if wrench is not None:
             for link, values in wrench.items():
                 self._push(link, values)
@@ -224,8 +240,8 @@ class VectorSimulation:
         self._fleet.step(1)
         place[:] = before
 
-    def _give(self, name: str, values: ManyNumbers) -> None:
-        """Set an input from the next step on."""
+    def give(self, name: str, values: ManyNumbers) -> None:
+        """Set the input of this name, "target", "control", … from the next step on, as `step` does."""
         place = self._given[name]
         if isinstance(values, np.ndarray) and values.shape == place.shape:
             place[:] = values

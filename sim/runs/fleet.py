@@ -90,6 +90,11 @@ class Fleet:
         """The coordinates (nq,), velocities (nv,) and activations (nact,) at which robots begin."""
         return self.plan.qpos, self.plan.qvel, self.plan.activation
 
+    @property
+    def in_packs(self) -> tuple[Array, Array]:
+        """Coordinates and velocities of whole packs now, with the robots that fill up the last one."""
+        return self._qpos, self._qvel
+
     # -------------------------------------------------------------- steps
 
     def step(self, steps: int) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
+    from artsim.io.environments.vector_env import Environment, VectorEnvironment
     from artsim.io.readers.batch_recording import BatchRecording
     from artsim.io.readers.recording import Recording
     from artsim.io.readers.rollout_recording import RolloutRecording
@@ -44,7 +45,7 @@ _LAZY = {
     "VectorSimulation": "artsim.io.rollouts.vector",
 }
 
-__all__ = ["__version__", "compute", "load", "open", "rollout", "simulate", *_LAZY]
+__all__ = ["__version__", "compute", "load", "make_env", "open", "rollout", "simulate", *_LAZY]
 
 
 def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Robot:
@@ -95,6 +96,34 @@ def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions
     from artsim.io.rollouts import rollout as from_python
 
     return from_python.rollout(_robot(robot, options), **options)
+
+
+def make_env(
+    task: str | PathLike[str] | Mapping[str, Any],
+    num_envs: int | None = None,
+    *,
+    autoreset_mode: str = "NextStep",
+    threads: int | None = None,
+) -> VectorEnvironment | Environment:
+    """Make environments for learning, of gymnasium.
+
+    Args:
+        task: a TOML file that describes the task, or a mapping with its keys; docs/howto/learn.md tells them.
+        num_envs: number of robots of a gymnasium.vector.VectorEnv; None: a gymnasium.Env of one.
+        autoreset_mode: "NextStep", "SameStep" or "Disabled", gymnasium's names of when ended episodes begin anew.
+        threads: number of threads; None: one per core. Results do not depend on it.
+
+    Raises:
+        UsageError: gymnasium is missing, or the task is wrong; ModelError, MissingInputError: so is its model.
+    """
+    from artsim.io.environments.make import environment, vector_environment
+    from artsim.io.environments.task import read_task
+
+    described = read_task(task)
+    robot = _robot(described.model, described.settings)
+    if num_envs is None:
+        return environment(robot, described)
+    return vector_environment(robot, described, num_envs, autoreset_mode=autoreset_mode, threads=threads)
 
 
 def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecording:

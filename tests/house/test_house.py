@@ -91,7 +91,9 @@ IO_ROOMS: dict[str, set[str]] = {
     "exports": {"format", "output_file", "readers", "viewer"},
     "inputs": {"format", "gate", "readers"},
     "runs": {"format", "gate", "output_file", "readers", "exports", "inputs"},
-    "rollouts": {"format", "output_file", "readers", "inputs", "runs"},
+    "expressions": {"format"},
+    "rollouts": {"format", "output_file", "readers", "inputs", "runs", "expressions"},
+    "environments": {"format", "inputs", "runs", "expressions", "rollouts"},
     "batches": {"format", "gate", "output_file", "readers", "exports", "inputs", "runs"},
 }
 """The rooms of io, likewise; settings.py, beside them, imports no other file of io."""
@@ -175,6 +177,7 @@ def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
     assert not packages & {"scipy", "matplotlib", "xarray"} or where in SCIPY
     assert "trimesh" not in packages or where == "collision/mesh.py"
     assert "h5py" not in packages or where.startswith("io/")
+    assert "gymnasium" not in packages or where.startswith("io/environments/")
     assert "rich" not in packages or where.startswith("cli/") or where == "io/runs/progress.py"
     assert "click" not in packages or where.startswith("cli/")
     assert not packages & {"viser", "websockets"} or where.startswith("io/viewer/")

@@ -466,3 +466,16 @@ def test_histories_are_those_of_robots_for_themselves(model: str, law: str, seed
     path = ROOT / "robots" / model
     robot = artsim.load(path)
     assert history(robot, options_of(robot, path, law), seed, 12, calls).startswith("ok")
+
+
+def test_quantities_of_all_robots_are_those_of_compute() -> None:
+    """Through arrays that live as long as they are used."""
+    arms = artsim.VectorSimulation(artsim.load(ARM), N, threads=1)
+    found, renew = arms.computed(["link_position", "link_velocity"])
+    rng = np.random.default_rng(0)
+    arms.reset(qpos=rng.normal(size=(N, arms.robot.nv)), qvel=rng.normal(size=(N, arms.robot.nv)))
+    for _ in range(3):
+        renew()
+        wanted = arms.robot.compute(arms.qpos, arms.qvel, quantities=[*found], at="origin")
+        assert all(found[name].tobytes() == wanted[name].tobytes() for name in found)
+        arms.step(steps=2)
