@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from artsim.io.environments.task import Action, Numbers
+from artsim.io.environments.task import START, Action, Numbers
 from artsim.io.runs.held_inputs import input_names
 from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.errors import UsageError, nearest
@@ -35,10 +35,11 @@ class Actions:
         low, high, scale, offset = (values[self._places] for values in _usual(plan, self.input))
         self.low, self.high = self._numbers("low", wanted.low, low), self._numbers("high", wanted.high, high)
         self._scale = self._numbers("scale", wanted.scale, scale)
-        self._offset = self._numbers("offset", wanted.offset, offset)
+        self._held = np.array(getattr(plan, self.input), float)[: len(names)]  # of entries that no action sets
+        start = self._held[self._places]
+        self._offset = start if wanted.offset == START else self._numbers("offset", wanted.offset, offset)
         if not (self.low <= self.high).all():
             raise UsageError("action: low is larger than high")
-        self._held = np.array(getattr(plan, self.input), float)[: len(names)]  # of entries that no action sets
 
     def held(self, n: int) -> Array:
         """The inputs (n, all entries) before any action."""
@@ -48,7 +49,7 @@ class Actions:
         """Set the inputs (n, all entries) to those of actions within their bounds."""
         inputs[:, self._places] = self._offset + self._scale * actions
 
-    def _numbers(self, key: str, given: Numbers, usual: Array) -> Array:
+    def _numbers(self, key: str, given: Numbers | str, usual: Array) -> Array:
         """Numbers (entries,). Raises UsageError."""
         if given is None:
             return usual
@@ -92,8 +93,8 @@ def _chosen(names: Sequence[str], acting: Sequence[int], patterns: Sequence[str]
 def _usual(plan: Plan, name: str) -> tuple[Array, Array, Array, Array]:
     """Low, high, scale and offset of every entry where nothing else is given.
 
-    Controls are actions themselves, within their range, or ±1 where they have none. Targets are those of the start
-    plus up to 1 rad or m; torques up to the joint's largest, or 1 where it has none.
+    Controls are actions themselves within their range, and those of the start ±1 where they have none. Targets are
+    those of the start ±1 rad or m; torques up to the joint's largest, or 1 where it has none.
     """
     size = len(input_names(plan, name))
     low, high, scale, offset = -np.ones(size), np.ones(size), np.ones(size), np.zeros(size)
@@ -101,6 +102,7 @@ def _usual(plan: Plan, name: str) -> tuple[Array, Array, Array, Array]:
         arrays = plan.equipped.arrays
         lower, upper = arrays.control_lower[:size], arrays.control_upper[:size]
         low, high = np.where(np.isfinite(lower), lower, low), np.where(np.isfinite(upper), upper, high)
+        offset = np.where(np.isfinite(lower) | np.isfinite(upper), 0.0, plan.control[:size])
     elif name == "target":
         offset = np.array(plan.target)
     elif name == "torque":

@@ -13,13 +13,14 @@ from artsim.sim.foundation.toml import read_toml
 from artsim.sim.runs.varied import VARIED
 
 _MOST_TOML = 1 << 21  # bytes
+START = "start"
 Numbers = float | Sequence[float] | None
 
 
 class Action(NamedTuple):
     """The inputs that actions set: offset + scale · action, for actions from `low` to `high`, which clip them.
 
-    None: of the input (core.py). Each is a number, or one number per entry.
+    None: as usual for the input (actions.py). Each is a number, or one number per entry.
     """
 
     input: str | None = None  # "control", "target" or "torque"
@@ -27,7 +28,7 @@ class Action(NamedTuple):
     low: Numbers = None
     high: Numbers = None
     scale: Numbers = None
-    offset: Numbers = None
+    offset: Numbers | str = None  # START: the inputs at the start
 
 
 class Observation(NamedTuple):
@@ -189,7 +190,9 @@ def _task(table: _Table) -> Task:
 
 def _action(table: _Table) -> Action:
     entries = table.take("entries", (str, list, tuple), ("*",))
-    numbers: dict[str, Any] = {key: _numbers(table, key) for key in ("low", "high", "scale", "offset")}
+    numbers: dict[str, Any] = {key: _numbers(table, key) for key in ("low", "high", "scale")}
+    from_start = table.values.get("offset") == START
+    numbers["offset"] = table.take("offset", str, None) if from_start else _numbers(table, "offset")
     names = (entries,) if isinstance(entries, str) else tuple(map(str, entries))
     made = Action(input=table.take("input", str, None), entries=names, **numbers)
     table.end()
