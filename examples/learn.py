@@ -1,6 +1,6 @@
 """Learn a task by augmented random search (Mania, Guy and Recht 2018): a linear policy, and numpy alone.
 
-    python examples/learn.py examples/walk.toml --iterations 60 --output walk.npz
+    python examples/learn.py examples/walk.toml --iterations 40 --output walk.npz
 
 Robots in pairs try the policy with a change and with its opposite, from the same start; the policy moves along the
 changes that made a difference. Further robots try it as it is. The same seed gives the same bytes, with any number of
@@ -27,7 +27,7 @@ def play(env, policies, seeds):
     return returns
 
 
-def learn(task, pairs=60, as_it_is=8, iterations=60, reach=0.05, rate=0.1, best=16, seed=0, threads=None):
+def learn(task, pairs=60, as_it_is=8, iterations=5, reach=0.05, rate=0.1, best=16, seed=0, threads=None):
     """The policy, and for each iteration the mean return of the policy and that of all changed ones."""
     env = artsim.make_env(task, 2 * pairs + as_it_is, threads=threads)
     rng = np.random.default_rng(seed)
@@ -50,9 +50,9 @@ def learn(task, pairs=60, as_it_is=8, iterations=60, reach=0.05, rate=0.1, best=
 
 if __name__ == "__main__":
     words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    words.add_argument("task")
+    words.add_argument("task", nargs="?", default="examples/walk.toml")
     words.add_argument("--output")
-    for name, usual in (("pairs", 60), ("iterations", 60), ("best", 16), ("seed", 0), ("threads", None)):
+    for name, usual in (("pairs", 60), ("iterations", 5), ("best", 16), ("seed", 0), ("threads", None)):
         words.add_argument(f"--{name}", type=int, default=usual)
     for name, usual in (("reach", 0.05), ("rate", 0.1)):
         words.add_argument(f"--{name}", type=float, default=usual)
