@@ -39,6 +39,14 @@ POSES: dict[str, tuple[str, ...]] = {
 """Start poses of robots in the gallery, where that of the file is not the best to see."""
 
 
+TASKS: dict[str, tuple[str, ...]] = {
+    "walk": ("--iterations", "40"),
+    "lift": ("--iterations", "60", "--reach", "0.1"),
+    "turn": ("--iterations", "40", "--reach", "0.1"),
+}
+"""Tasks of examples/, and the options with which they are learnt."""
+
+
 def frame(
     arguments: tuple[str, ...], *, forces: str = "none", width: int = 560, part: Box = (0.0, 0.0, 1.0, 1.0)
 ) -> Image.Image:
@@ -82,6 +90,26 @@ def figure(run: Path, image: Path) -> None:
     small(Image.open(image).convert("RGB"), 900).save(image, optimize=True)
 
 
+def curves(folder: Path, image: Path) -> None:
+    """Returns of the tasks of examples/ while `examples/learn.py` learns them: minutes for each."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    drawn, axes = pyplot.subplots(1, 3, figsize=(9, 2.6), layout="constrained")
+    for (task, options), axis in zip(TASKS.items(), axes, strict=True):
+        output = folder / f"{task}.npz"
+        words = [sys.executable, "examples/learn.py", f"examples/{task}.toml", *options, "--output", str(output)]
+        subprocess.run(words, cwd=ROOT, check=True)
+        curve = np.load(output)["curve"]
+        axis.plot(1 + np.arange(len(curve)), curve, label=("policy", "changed policies"))
+        axis.set(title=task, xlabel="iteration", ylabel="return")
+    axes[0].legend(frameon=False)
+    drawn.savefig(image, dpi=100)
+    small(Image.open(image).convert("RGB"), 900).save(image, optimize=True)
+
+
 def viewer(run: Path, image: Path) -> None:
     """A browser's picture of the viewer's page; needs chromium."""
     from playwright.sync_api import sync_playwright
@@ -117,6 +145,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         figure(Path(made) / "gripper.h5", IMAGES / "gripper_plot.png")
         viewer(Path(made) / "stand.h5", IMAGES / "viewer.png")
+        curves(Path(made), IMAGES / "learning.png")
     frame(STAND, forces="contacts", width=800).save(IMAGES / "quadruped_forces.png", optimize=True)
     frame(PICK, part=(0.3, 0.02, 0.78, 0.62)).save(IMAGES / "pick_and_place.png", optimize=True)
 

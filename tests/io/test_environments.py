@@ -191,6 +191,25 @@ def test_targets_and_torques_are_scaled_actions(model: Path) -> None:
     assert torque.action_space.high.tolist() == [[3.0, 3.0]]
 
 
+def test_controls_without_a_range_are_about_the_start(tmp_path: Path) -> None:
+    key = '<keyframe><key name="k" ctrl="0.5" qpos="0.01 0.02"/></keyframe></mujoco>'
+    path = tmp_path / "free.xml"
+    path.write_text(CART.replace('ctrllimited="true" ctrlrange="-2 2"', "").replace("</mujoco>", key))
+    env = made(path, 1, settings={"keyframe": "k"}, reset={}, vary={}, observations={"force": "actuator_force"})
+    env.reset()
+    assert env.action_space.high == 1.0
+    assert env.step(np.array([[0.25]]))[0] == 0.75
+    own = made(path, 1, settings={"keyframe": "k"}, action={"offset": "start", "scale": 2, "low": -3, "high": 3})
+    own.reset()
+    own.step(np.array([[3.0]]))
+    plain = made(path, 1, settings={"keyframe": "k"}, action={"offset": 0, "scale": 1, "low": -9, "high": 9})
+    plain.reset(seed=0)
+    own.reset(seed=0)
+    assert np.array_equal(own.step(np.array([[3.0]]))[0][:, :-1], plain.step(np.array([[6.5]]))[0][:, :-1])
+    with pytest.raises(UsageError, match="offset is 'begin', want a number"):
+        made(path, 1, action={"offset": "begin"})
+
+
 def test_robots_that_stop_end(model: Path) -> None:
     wild = {"input": "torque", "scale": 1e200, "entries": ["rail"]}
     observed = {"q": "qpos", "inverse": "1 / (1 - tau_applied.rail + tau_applied.rail)"}
