@@ -217,10 +217,11 @@ def describe_batch(batch: Mapping[str, Any]) -> list[str]:
 def describe_rollout(rollout: Mapping[str, Any]) -> list[str]:
     """The number of samples, the variables and the origin of a rollout."""
     model = rollout["model"]
+    missing = f", {rollout['missing']} not simulated: the rollout was interrupted" if rollout["missing"] else ""
     return [
         f"{rollout['file']}: rollout of {model.get('format', '')} robot {model.get('name', '')!r} "
         f"({rollout['bytes'] / 1e6:.3g} MB)",
-        f"{rollout['samples']} samples of {rollout['rows']} rows, {rollout['stopped']} stopped early",
+        f"{rollout['samples']} samples of {rollout['rows']} rows, {rollout['stopped']} stopped early{missing}",
         *names_and_origin(rollout),
         "",
         *variables(rollout),

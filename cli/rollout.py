@@ -53,7 +53,8 @@ _DEGREES = "artsim.cli.rollout.degrees"
 _OTHERWISE = {
     "controller": {"help": "Built-in controller.", "metavar": "|".join(CONTROLLERS)},
     "record": {
-        "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}. With any other "
+        "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}; none "
+        "leaves final states and what is told of samples. With any other "
         f"variable, every recorded step is taken one sample at a time. Known: {', '.join(ROLLOUT_RECORDABLE)}."
     },
 }
@@ -204,12 +205,13 @@ def rollout(
             output=output,
             threads=threads,
             force=force,
+            strict=bool(scene.load["strict"]),
             facts={**provenance(" ".join(sys.argv[1:])), "threads": threads},
             progress=advance,
             stop=lambda: bool(caught),
         )
-    _tell(plan, outcome, as_json=as_json, quiet=quiet)
-    if not outcome.complete:
+    _tell(plan, outcome, samples, as_json=as_json, quiet=quiet)
+    if caught and not outcome.complete:
         raise SystemExit(128 + caught[0])
     refuse_stopped(outcome)
     warnings = _warnings(outcome)
@@ -261,7 +263,7 @@ def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls
     return [held_controls(plan)] if file is None else plan_sample_controls(plan, file, samples)
 
 
-def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: bool) -> None:
     """Print the summary."""
     rate = outcome.steps / outcome.seconds if outcome.seconds > 0 else 0.0
     if as_json:
@@ -304,10 +306,17 @@ def _tell(plan: Plan, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
             then = "the springs of the convex contact law push the links apart"
         lines.append(f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; {then}")
     lines += [f"warning: {told}" for told in _warnings(outcome)]
+    if outcome.stopped:
+        lines.append(
+            f"{_samples(outcome.stopped)} of {outcome.samples} stopped early, which `status` and `n_valid` tell:"
+        )
     lines += outcome.messages
+    if outcome.stopped > len(outcome.messages):
+        lines.append("…")
+    if not outcome.complete:
+        rest = f" of {samples}: the other samples have status 0" if outcome.output is not None else ""
+        lines.append(f"interrupted after {_samples(outcome.samples)}{rest}")
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")
-    elif not outcome.complete:
-        lines.append("interrupted, nothing is written")
     for line in lines:
         click.echo(printable(line), err=True)

@@ -165,8 +165,23 @@ SAMPLES: dict[str, Variable] = {
     "rollout/sunk": line(
         "sample", "m", "depth beside that at the start of the hard contact that got deepest, for its shapes", dtype="f8"
     ),
+    "rollout/sunk_share": line("sample", "1", "the same as a share of the thickness of the thinner shape", dtype="f8"),
+    "rollout/held_steps": line(
+        "sample", "1", "steps in which hard loops held links inside each other, whose contact was left out", dtype="i8"
+    ),
+    "rollout/held_depth": line("sample", "m", "depth of the deepest of these contacts", dtype="f8"),
+    "rollout/unsolved_steps": line("sample", "1", "steps in which the solver left rows unsolved", dtype="i8"),
+    "rollout/worst_residual": line(
+        "sample", "m/s or rad/s", "largest velocity that the solver left in a row of any step", dtype="f8"
+    ),
     "rollout/n_valid": line("sample", "1", "rows before the sample ended", dtype="i8"),
-    "rollout/status": line("sample", "1", "1 complete, 2 stopped at a non-finite state, 3 stopped", dtype="i1"),
+    "rollout/status": line(
+        "sample",
+        "1",
+        "state of the sample",
+        "0 not simulated, since the rollout was interrupted; 1 complete, 2 stopped at a non-finite state, 3 stopped",
+        dtype="i1",
+    ),
     "rollout/coord_units": line("coord", "1", "unit of each position coordinate", dtype="str"),
     "rollout/dof_units": line("dof", "1", "unit of each degree of freedom's velocity", dtype="str"),
     "rollout/force_units": line("dof", "1", "unit of each degree of freedom's force", dtype="str"),

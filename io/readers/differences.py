@@ -204,11 +204,18 @@ class Comparison:
         return min(self._found, key=lambda found: found.step or 0, default=None)
 
     def compare(self, start: int, block: Mapping[str, Array]) -> None:
-        """Compare the samples from `start` on."""
+        """Compare the samples from `start` on, counted from the file's first, but for those of a rollout that were not
+        simulated."""
+        done = None
+        if isinstance(self._stored, RolloutRecording):
+            with self._lock:
+                done = self._stored.read_stored("status", start, start + len(block["status"])) != schema.RUNNING
         for name in self._stored.variables:
             with self._lock:
                 there = self._stored.read_stored(name, start, start + len(block[name]))
             here = block[name].astype(there.dtype, copy=False)
+            if done is not None and not done.all():
+                here = np.where(done.reshape(-1, *[1] * (here.ndim - 1)), here, there)
             where = first_beyond(name, there, here, self._tolerance) if self._tolerance else first_byte(there, here)
             if where is not None:
                 self._found.append(Difference(name, start + where[0], self._entry(name, where)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.gate.values import read_whole, reading
+from artsim.io.gate.values import attributes_of, read_whole, reading
 from artsim.io.readers.output import read_labels
 from artsim.io.readers.sampled_output import SampledOutput
 from artsim.sim.foundation.errors import ModelError
@@ -18,6 +18,8 @@ from artsim.sim.runs.controls import VALUES, Controls
 
 if TYPE_CHECKING:
     import h5py
+
+_BLOCK_SAMPLES = 1 << 20
 
 
 class RolloutRecording(SampledOutput):
@@ -36,6 +38,7 @@ class RolloutRecording(SampledOutput):
         self.labels = read_labels(path, group)
         self.variables = tuple(name for name in schema.ROLLED if name in group)
         self.samples = int(group["status"].shape[0])
+        self.first_row = int(attributes_of(group).get("first_row", 0))
         self.rows = int(group["time"].shape[0])
         for name in self.variables:
             self._check_shape(name, group[name])
@@ -86,7 +89,17 @@ class RolloutRecording(SampledOutput):
     @property
     def stopped(self) -> int:
         """Number of samples that stopped early."""
-        return int(np.count_nonzero(self["status"] != schema.COMPLETE))
+        return self._count(schema.NON_FINITE) + self._count(schema.INTERRUPTED)
+
+    @property
+    def missing(self) -> int:
+        """Number of samples that were not simulated, since the rollout was interrupted."""
+        return self._count(schema.RUNNING)
+
+    def _count(self, status: int) -> int:
+        """Number of samples of this status."""
+        starts = range(0, self.samples, _BLOCK_SAMPLES)
+        return sum(int(np.count_nonzero(self.read("status", k, k + _BLOCK_SAMPLES) == status)) for k in starts)
 
     def summary(self) -> dict[str, Any]:
         """The content that `artsim info FILE` prints, as plain data."""
@@ -99,6 +112,7 @@ class RolloutRecording(SampledOutput):
             "samples": self.samples,
             "rows": self.rows,
             "stopped": self.stopped,
+            "missing": self.missing,
             **self.names_told(),
             "variables": self._variables_told(),
             "provenance": self.provenance,

@@ -14,7 +14,6 @@ from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
@@ -73,9 +72,9 @@ class RolloutConfig:
 class Draws:
     """Draws the variations of a rollout by sample."""
 
-    def __init__(self, plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> None:
-        """`controls`: one for all samples, or one per sample. Raises UsageError for a negative seed."""
-        self._plan, self._controls = plan, controls
+    def __init__(self, plan: Plan, config: RolloutConfig) -> None:
+        """Raises UsageError for a negative seed."""
+        self._plan = plan
         seed, model = _seed(plan.config.seed), plan.robot.model
         self._samples = None
         if config.start != GIVEN:
@@ -108,7 +107,7 @@ class Draws:
         if "spread" in drawn:
             qpos = _within_limits(plan, qpos + drawn.pop("spread"), qpos)
         qvel = plan.qvel + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
-        return Variations(qpos, qvel, drawn, self._controls[start:stop] if len(self._controls) > 1 else ())
+        return Variations(qpos, qvel, drawn)
 
 
 def _seed(seed: int) -> int:

@@ -6,31 +6,38 @@ the number of threads, nor those of a sample on the number of samples.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from artsim.io.format import schema
-from artsim.io.output_file.batch_file import BatchWriter, Column, Content
-from artsim.io.output_file.model_record import model_record
+from artsim.io.output_file.batch_file import BatchWriter
+from artsim.io.rollouts.content import content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
-from artsim.io.runs.named import run_labels
+from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
 from artsim.io.runs.prepare import held_controls
-from artsim.io.runs.provenance import overlap_facts
-from artsim.io.runs.starts import DEEP
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError
 from artsim.sim.foundation.memory import memory_left
 from artsim.sim.foundation.records import WIDTH, Array
-from artsim.sim.run_data.run_records import CROWDED, GAVE_WAY, HELD_DEPTH, HELD_STEPS, NON_FINITE, RUNNING, TOO_FAST
-from artsim.sim.runs.account import SUNK_FAR, bound_of_link, held_by_name, link_name
+from artsim.sim.run_data.run_records import (
+    CROWDED,
+    GAVE_WAY,
+    HELD_A,
+    HELD_DEPTH,
+    HELD_STEPS,
+    NON_FINITE,
+    RUNNING,
+    TOO_FAST,
+)
+from artsim.sim.runs.account import bound_of_link, held_by_name, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
@@ -38,8 +45,9 @@ from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, make_roll
 from artsim.sim.runs.varied import VARIED, Variations
 
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
-_TOLD = 5  # number of stopped samples that are named
 _THREAD_BYTES = 16 << 20
+Hand = Callable[[int, dict[str, Array]], None]
+"""hand_on(number of the first sample, arrays of a block), from any thread."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +70,46 @@ class Outcome:
     # there are none
     most_held_inside: tuple[int, int, float, str, str, str] | None
     deepest: tuple[int, float]  # the sample that is deepest inside at its start, and the depth [m]
-    messages: tuple[str, ...]  # about the first of these
+    messages: tuple[str, ...]  # about the first of those that stopped early
     complete: bool = True
-    output: Path | None = None
+    output: Path | None = None  # None: nothing is written
     bytes: int = 0
+
+    @classmethod
+    def of(cls, plan: Plan, tally: Tally, samples: int, seconds: float, **more: Any) -> Outcome:
+        """The outcome that a tally of this number of samples tells."""
+        sample, share, depth, *links = tally.most_sunk
+        one, two = (_link_told(plan, link) for link in links)
+        return cls(
+            samples=samples,
+            steps=tally.steps,
+            seconds=seconds,
+            packed=not reason_against_packs(plan),
+            solved_alone=tally.solved_alone,
+            unsolved=tally.unsolved,
+            most_unsolved=tally.most_unsolved,
+            stopped=tally.stopped,
+            inside=tally.inside,
+            sunk=tally.sunk,
+            most_sunk=(sample, share, depth, one, two),
+            held_inside=tally.held,
+            most_held_inside=_held_told(plan, *tally.most_held),
+            deepest=tally.deepest,
+            messages=tuple(text for _, text in tally.stops),
+            **more,
+        )
+
+
+def _link_told(plan: Plan, link: int) -> str:
+    return "?" if link == UNKNOWN else link_name(plan, link)
+
+
+def _held_told(plan: Plan, sample: int, held: tuple[float, ...]) -> tuple[int, int, float, str, str, str] | None:
+    """The sample, steps, depth [m], links and loop of contacts that hard loops held inside; None without any."""
+    if held[HELD_STEPS] and held[HELD_A] == UNKNOWN:
+        return sample, int(held[HELD_STEPS]), held[HELD_DEPTH], "?", "?", "?"
+    found = held_by_name(plan, np.array(held))
+    return None if found is None else (sample, *found)
 
 
 def roll(
@@ -73,18 +117,23 @@ def roll(
     config: RolloutConfig,
     *,
     controls: Sequence[Controls] = (),
+    samples: range | None = None,
     output: str | os.PathLike[str] | None = None,
     threads: int = 1,
     force: bool = False,
+    strict: bool = False,
     facts: Mapping[str, str | int | float] | None = None,
-    on_block: Callable[[int, dict[str, Array]], None] | None = None,
+    on_block: Hand | None = None,
     progress: Callable[[int], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Outcome:
-    """Simulate all samples, into a file if `output` is given, which is either complete or not written.
+    """Simulate all samples, into a file if `output` is given. Of a rollout that is stopped, or interrupted by
+    KeyboardInterrupt, the file holds the samples that were finished; those that were not have status 0.
 
     Args:
         controls: one for all samples, or one per sample; empty: the inputs of the plan.
+        samples: the numbers of those to simulate; None: all.
+        strict: whether a sample that stops early ends the work.
         facts: attributes of /provenance besides the configuration.
         on_block: called with the number of the first sample and the arrays of a block, from any thread.
         progress: called with the number of finished samples. stop: True ends the work.
@@ -92,59 +141,77 @@ def roll(
     Raises UsageError, MemoryShortageError, what BatchWriter raises.
     """
     controls = controls or [held_controls(plan)]
+    samples = range(config.samples) if samples is None else samples
     if plan.config.is_python:
         raise UsageError("a rollout takes built-in controllers only; inputs over time are for --control")
-    stream = _Stream(plan, config, controls, threads)
+    stream = Stream(plan, config, controls, samples, threads, strict=strict)
     if output is None:
         complete = stream.run(on_block, progress, stop)
-        outcome = stream.outcome(complete)
         if complete:
             stream.keep_rollers()
-        return outcome
-    content = _content(plan, config, stream.draws, controls, facts or {})
+        return stream.outcome(complete)
+    content = content_of(plan, config, stream.draws, controls, samples, facts or {})
     with BatchWriter(output, content, force=force) as writer:
 
+        def keep() -> None:
+            """Write the file with the samples that are done, if there are any."""
+            if stream.done:
+                for start, stop in stream.missing():
+                    writer.write(start, stop - start, left_out(content, stop - start))
+                writer.commit()
+
         def write(start: int, block: dict[str, Array]) -> None:
-            writer.write(start, len(block["status"]), block)
+            writer.write(start - samples.start, len(block["status"]), block)
 
-        complete = stream.run(write, progress, stop)
-        if complete:
-            writer.commit()
-        outcome = stream.outcome(complete)
-        return replace(outcome, output=writer.path, bytes=writer.bytes) if complete else outcome
+        try:
+            complete = stream.run(write, progress, stop)
+        except KeyboardInterrupt:
+            keep()
+            raise
+        keep()
+        written = {"output": writer.path, "bytes": writer.bytes} if stream.done else {}
+        return stream.outcome(complete, **written)
 
 
-class _Stream:
+class Stream:
     """The stream of samples: every thread takes block after block, simulates it and hands it on."""
 
-    def __init__(self, plan: Plan, config: RolloutConfig, controls: Sequence[Controls], threads: int) -> None:
-        self.plan, self.config = plan, config
-        self.draws = Draws(plan, config, controls)
-        self._block = _block_samples(plan, config.samples, threads)
-        blocks = -(-config.samples // self._block)
+    def __init__(
+        self,
+        plan: Plan,
+        config: RolloutConfig,
+        controls: Sequence[Controls],
+        samples: range,
+        threads: int,
+        *,
+        strict: bool = False,
+    ) -> None:
+        """`controls`: one for all of the samples, or one for each of them."""
+        self.plan, self._strict = plan, strict
+        self.draws = Draws(plan, config)
+        self._controls, self._samples = controls, samples
+        self._block = _block_samples(plan, len(samples), threads)
+        blocks = -(-len(samples) // self._block)
         self._threads = max(1, min(threads, blocks))
-        self._starts = iter(range(0, config.samples, self._block))
+        self._starts = iter(samples[:: self._block])
         self._lock, self._ended = threading.Lock(), False
         kept = (take_roller(plan, controls[0], self._block) for _ in range(self._threads))
         self._rollers = [roller for roller in kept if roller is not None]
         if missing := self._threads - len(self._rollers):
             _check_memory(plan, self._block, missing)
             self._rollers += [make_roller(plan, controls[0], Results.of(plan, self._block)) for _ in range(missing)]
-        self._done = self._steps = self._stopped = self._inside = 0
-        self._deepest = (0, 0.0)
-        self._sunk, self._most_sunk = 0, (0, 0.0, 0.0, -1, -1)
-        self._unsolved, self._most_unsolved = 0, (0, 0.0, 0)
-        self._held, self._most_held = 0, (0, np.zeros(5))
-        self._messages: list[tuple[int, str]] = []
+        self.done = 0  # number of samples
+        self._taken: list[int] = []  # the first samples of finished blocks
+        self._tally = Tally()
         self._seconds = 0.0
 
     def run(
         self,
-        hand_on: Callable[[int, dict[str, Array]], None] | None,
+        hand_on: Hand | None,
         progress: Callable[[int], None] | None,
         stop: Callable[[], bool] | None,
     ) -> bool:
-        """Simulate all samples; False if `stop` ended it."""
+        """Simulate all samples; False if `stop` ended it, or a sample that stopped where these are refused."""
         from concurrent.futures import ThreadPoolExecutor  # imports logging
 
         def work(roller: Roller) -> None:
@@ -171,28 +238,22 @@ class _Stream:
         for roller in self._rollers:
             keep_roller(self.plan, roller)
 
-    def outcome(self, complete: bool) -> Outcome:
+    def missing(self) -> list[tuple[int, int]]:
+        """The blocks of samples that are not done, counted from the first of the stream: from, and to before."""
+        first, count = self._samples.start, len(self._samples)
+        return [
+            (start - first, min(start - first + self._block, count))
+            for start in sorted({*self._samples[:: self._block]} - {*self._taken})
+        ]
+
+    @property
+    def tally(self) -> Tally:
+        """What is told of the samples that are done."""
+        return self._tally._replace(solved_alone=sum(roller.solved_alone for roller in self._rollers))
+
+    def outcome(self, complete: bool, **more: Any) -> Outcome:
         """The outcome of the rollout."""
-        sample, share, depth, one, two = self._most_sunk
-        held = held_by_name(self.plan, self._most_held[1])
-        return Outcome(
-            samples=self._done,
-            steps=self._steps,
-            seconds=self._seconds,
-            packed=not reason_against_packs(self.plan),
-            solved_alone=sum(roller.solved_alone for roller in self._rollers),
-            unsolved=self._unsolved,
-            most_unsolved=self._most_unsolved,
-            stopped=self._stopped,
-            inside=self._inside,
-            sunk=self._sunk,
-            most_sunk=(sample, share, depth, link_name(self.plan, one), link_name(self.plan, two)),
-            held_inside=self._held,
-            most_held_inside=None if held is None else (self._most_held[0], *held),
-            deepest=self._deepest,
-            messages=tuple(text for _, text in self._messages),
-            complete=complete,
-        )
+        return Outcome.of(self.plan, self.tally, self.done, self._seconds, complete=complete, **more)
 
     def _next(self) -> tuple[int, Variations] | None:
         """The number of the first sample of the next block, and its variations; None at the end."""
@@ -200,7 +261,9 @@ class _Stream:
             start = next(self._starts, None)
             if start is None:
                 return None
-            return start, self.draws.read(start, min(start + self._block, self.config.samples))
+            stop, each = min(start + self._block, self._samples.stop), self._controls
+            own = each[start - self._samples.start : stop - self._samples.start] if len(each) > 1 else ()
+            return start, replace(self.draws.read(start, stop), controls=own)
 
     def _asked(self, stop: Callable[[], bool] | None) -> bool:
         if stop is not None and stop():
@@ -212,51 +275,31 @@ class _Stream:
         results: Results,
         start: int,
         variations: Variations,
-        hand_on: Callable[[int, dict[str, Array]], None] | None,
+        hand_on: Hand | None,
         progress: Callable[[int], None] | None,
     ) -> None:
         """Hand on the results of a block, with NaN or -1 after the end of a stopped sample."""
         plan, count = self.plan, len(variations)
         block = self._arrays(results, variations)
-        stopped = results.stopped[:count]
-        depth = results.start_depth[:count]
-        with self._lock:
-            self._inside += int(np.count_nonzero(depth > DEEP))
-            worst = int(depth.argmax())
-            self._deepest = max(self._deepest, (start + worst, float(depth[worst])), key=lambda one: (one[1], -one[0]))
-            sunk = results.sunk[:count]
-            self._sunk += int(np.count_nonzero(sunk[:, 0] > SUNK_FAR))
-            most = int(sunk[:, 0].argmax())
-            share, depth_there, *links = sunk[most].tolist()
-            here = (start + most, share, depth_there, int(links[0]), int(links[1]))
-            self._most_sunk = max(self._most_sunk, here, key=lambda one: (one[1], -one[0]))
-            held = results.held[:count]
-            self._held += int(np.count_nonzero(held[:, HELD_STEPS]))
-            most = int(held[:, HELD_DEPTH].argmax())
-            self._most_held = max(
-                self._most_held, (start + most, held[most].copy()), key=lambda one: (one[1][HELD_DEPTH], -one[0])
-            )
-            unsolved, residual = results.unsolved[:count], results.residual[:count]
-            self._unsolved += int(np.count_nonzero(unsolved))
-            most = int(residual.argmax())
-            left = (start + most, float(residual[most]), int(unsolved[most]))
-            self._most_unsolved = max(self._most_unsolved, left, key=lambda one: (one[1], -one[0]))
-            self._steps += int(np.where(stopped < 0, plan.config.steps, stopped).sum())
-            for k in np.flatnonzero(stopped >= 0):
-                self._stopped += 1
-                self._messages.append((start + int(k), f"sample {start + k} {_why(plan, results, int(k))}"))
-            self._messages = sorted(self._messages)[:_TOLD]
+        tally = Tally.of_block(start, results.of_samples(count), plan.config.steps)
+        early = np.flatnonzero(results.stopped[:count] >= 0)[:NAMED]
+        stops = tuple((start + int(k), f"sample {start + k} {_why(plan, results, int(k))}") for k in early)
         if hand_on is not None:
             hand_on(start, block)
         with self._lock:
-            self._done += count
+            self._tally = Tally.together([self._tally, tally._replace(stops=stops)])
+            self._taken.append(start)
+            self.done += count
+            if stops and self._strict:
+                self._ended = True
             if progress is not None:
-                progress(self._done)
+                progress(self.done)
 
     def _arrays(self, results: Results, variations: Variations) -> dict[str, Array]:
-        count, every = len(variations), self.plan.config.every
+        """The variables of a block by name."""
+        count, plan = len(variations), self.plan
         stopped = results.stopped[:count]
-        valid = np.where(stopped < 0, row_count(self.plan), -(-stopped // every))
+        valid = np.where(stopped < 0, row_count(plan), -(-stopped // plan.config.every))
         types = {name: schema.TABLE[f"rollout/{name}"].dtype for name in results.rows}
         for k in np.flatnonzero(stopped >= 0):
             for name, values in results.rows.items():
@@ -267,15 +310,23 @@ class _Stream:
             "final_qpos": results.final_qpos[:count],
             "final_qvel": results.final_qvel[:count],
             **{f"{n}_factor": x if VARIED[n] else x[:, 0] for n, x in variations.factors.items()},
-            **({} if self.plan.touching is None else _depths(results, count)),
+            **_depths(plan, results, count),
+            "unsolved_steps": results.unsolved[:count],
+            "worst_residual": results.residual[:count],
             "n_valid": valid,
             "status": _status(results.reason[:count]),
         }
 
 
-def _depths(results: Results, count: int) -> dict[str, Array]:
-    """The depths of contacts at the start, and by how much hard contacts got deeper since."""
-    return {"start_depth": results.start_depth[:count], "sunk": results.sunk[:count, 1]}
+def _depths(plan: Plan, results: Results, count: int) -> dict[str, Array]:
+    """The depths of contacts at the start, by how much hard contacts got deeper since, and those that loops held."""
+    if plan.touching is None:
+        return {}
+    sunk, held = results.sunk[:count], results.held[:count]
+    found = {"start_depth": results.start_depth[:count], "sunk": sunk[:, 1], "sunk_share": sunk[:, 0]}
+    if has_held(plan):
+        found |= {"held_steps": held[:, HELD_STEPS].astype(np.int64), "held_depth": held[:, HELD_DEPTH]}
+    return found
 
 
 def _status(reason: Array) -> Array:
@@ -320,50 +371,3 @@ def _check_memory(plan: Plan, samples: int, threads: int) -> None:
     if need > left:
         told = f"{threads} blocks of {samples} samples need {need / 1e6:.0f} MB, {what} {left / 1e6:.0f} MB"
         raise MemoryShortageError(f"not enough memory: {told}; try a larger --every or fewer --threads")
-
-
-def _content(
-    plan: Plan,
-    config: RolloutConfig,
-    draws: Draws,
-    controls: Sequence[Controls],
-    facts: Mapping[str, str | int | float],
-) -> Content:
-    robot, rows = plan.robot, row_count(plan)
-    columns = {}
-    for name, shape in row_shapes(plan).items():
-        variable = schema.TABLE[f"rollout/{name}"]
-        columns[name] = Column(variable.dims[1:], (rows, *shape), variable.dtype)
-    columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}
-    sizes = {"link": len(robot.links), "dof": robot.nv}
-    for name, dim in draws.factors.items():
-        columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8") if dim else Column((), (), "f8")
-    if plan.touching is not None:
-        columns |= {name: Column((), (), "f8") for name in ("start_depth", "sunk")}
-    columns |= {"n_valid": Column((), (), "i8"), "status": Column((), (), "i1")}
-    told: dict[str, str | int | float] = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every}
-    told["seed"] = plan.config.seed
-    both = {"run": json.loads(plan.config.to_json()), "rollout": asdict(config)}
-    return Content(
-        rows=config.samples,
-        columns=columns,
-        labels=run_labels(plan),
-        model=model_record(robot.articulation, plan.kept),
-        facts=told,
-        provenance={**facts, "config": json.dumps(both, sort_keys=True), **told, **overlap_facts(plan)},
-        group="rollout",
-        numbers={"time": np.arange(rows) * (plan.config.every * plan.dt)},
-        inputs=_inputs(plan, controls),
-    )
-
-
-def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
-    """The inputs as they acted; inputs that all samples share are stored once."""
-    first = controls[0]
-    names = schema.CONTROL_VALUES if first.control.size else schema.CONTROL_VALUES[:-1]
-    inputs = {"time": first.start_step * plan.dt, "start_step": first.start_step}
-    for name in names:
-        values = [getattr(one, name) for one in controls]
-        alike = all(np.array_equal(one.view(np.int64), values[0].view(np.int64)) for one in values)
-        inputs[name] = values[0] if alike else np.stack(values)
-    return inputs

@@ -68,8 +68,14 @@ def verify_rollout(
         plan = plan_of(stored, load, both.get("run", {}))
         config = RolloutConfig(**both.get("rollout", {}))
         found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
-        controls = check_rollout(plan, config, stored.controls)
-        roll(plan, config, controls=controls, threads=threads, on_block=found.compare)
+        controls = stored.controls
+        first = stored.first_row
+
+        def compare(start: int, block: dict[str, Array]) -> None:
+            found.compare(start - first, block)
+
+        samples = range(first, first + stored.samples)
+        roll(plan, config, controls=controls, samples=samples, threads=threads, on_block=compare)
         facts = None if made_elsewhere(stored) else first_sampled_fact(stored, plan.robot.articulation)
         return found.first or facts
 
@@ -97,8 +103,14 @@ class MemoryRollout(LabelledRows):
             raise UsageError(f"the rollout has no {name!r}{nearest(name, self.variables)}")
         return self.dense(name, self._arrays[name])
 
+    @property
+    def stopped(self) -> int:
+        """Number of samples that stopped early; `outcome.messages` tells of the first of them."""
+        return self.outcome.stopped
+
     def _extent(self) -> str:
-        return f"{len(self._arrays['status'])} samples of {len(self._arrays['time'])} rows"
+        early = f", {self.stopped} stopped early" if self.stopped else ""
+        return f"{len(self._arrays['status'])} samples of {len(self._arrays['time'])} rows{early}"
 
     def variable(self, name: str) -> Variable:
         """The schema's entry of a variable, with dense Jacobians."""
@@ -114,13 +126,18 @@ def rollout(
     output: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     force: bool = False,
-    check: bool = True,
+    check: bool = False,
     progress: bool = False,
     **settings: Unpack[RolloutSettings],
 ) -> MemoryRollout | RolloutRecording:
-    """Simulate many variations of a run; settings.RolloutOptions describes the arguments."""
+    """Simulate many variations of a run; settings.RolloutOptions describes the arguments.
+
+    A sample that stops early raises nothing: its `status` is not 1, `n_valid` tells how many rows it has, and `stopped`
+    of the result how many samples did. With `check` they raise StoppedError, after all are simulated and written.
+    """
     of_run: dict[str, Any] = {**settings}
-    of_run["record"] = record_names(of_run.get("record", ROLLOUT_RECORDED), ROLLOUT_RECORDED)
+    named = of_run.get("record", ROLLOUT_RECORDED)
+    of_run["record"] = record_names([named] if isinstance(named, str) else named, ROLLOUT_RECORDED)
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None

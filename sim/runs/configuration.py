@@ -20,6 +20,7 @@ from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.setting import AXES
 from artsim.sim.runs.settings import DEFAULT_RECORD, LEAST_DT, SETTINGS, TIME_STEPS, Angles, Settings
 
+NO_RECORD = "none"
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -114,8 +115,10 @@ def read_angles(setting: str, entry: object, what: str = "") -> Angles:
 
 
 def record_names(names: Sequence[Any], default: Sequence[str] = DEFAULT_RECORD) -> tuple[Any, ...]:
-    """The variables to record, in the order of the file. "+NAME" adds to the default; entries that are no names stay,
-    and are refused later."""
+    """The variables to record, in the order of the file. "+NAME" adds to the default, "none" alone stands for none;
+    entries that are no names stay, and are refused later."""
+    if tuple(names) == (NO_RECORD,):
+        return ()
     if not all(isinstance(name, str) for name in names):
         return tuple(names)
     added = [name.removeprefix("+") for name in names]

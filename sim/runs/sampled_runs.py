@@ -99,6 +99,11 @@ class Results:
         depths = np.zeros(n), np.zeros((n, 4)), np.zeros((n, 5))
         return cls(rows, *finals, *depths, *stops, np.zeros(n, np.int64), np.zeros(n))
 
+    def of_samples(self, count: int) -> dict[str, Array]:
+        """What tells of the first samples beside their rows and states, by name."""
+        names = ("start_depth", "sunk", "held", "stopped", "unsolved", "residual")
+        return {name: getattr(self, name)[:count] for name in names}
+
 
 Stop = Callable[[], bool]
 

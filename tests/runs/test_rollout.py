@@ -15,8 +15,9 @@ import artsim
 from artsim.cli.main import cli
 from artsim.io.readers.rollout_recording import RolloutRecording
 from artsim.io.rollouts.draws import RolloutConfig
+from artsim.io.rollouts.roll import roll
 from artsim.io.rollouts.rollout import MemoryRollout
-from artsim.io.runs.prepare import prepare
+from artsim.io.runs.prepare import prepare, prepared
 from artsim.io.runs.simulate import MemoryRecording
 from artsim.loaders.load import load_text
 from artsim.sim.articulation.compile_model import compile_model
@@ -473,7 +474,7 @@ def test_one_that_blows_up_on_the_ground_stops_alone() -> None:
     names = quadruped().dofs
     target = np.tile([quadruped_options()["target"].get(name, 0.0) for name in names], (2, 1))
     quiet, wild = (Controls(np.array([0, 30]), x * torque, target, 0 * torque) for x in (0.0, 1.0))
-    made = standing(9, 60, controls=[quiet, wild, *[quiet] * 7], check=False)
+    made = standing(9, 60, controls=[quiet, wild, *[quiet] * 7])
     assert made["status"].tolist() == [1, 2] + 7 * [1]
     assert 30 <= made["n_valid"][1] < 40
     for k in (0, 8):
@@ -485,8 +486,10 @@ def test_room_for_contacts_grows_and_changes_nothing(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 1)
     narrow = standing(9, 60)
     assert narrow["qpos"].tobytes() == wide["qpos"].tobytes()
+    crowded = standing(9, 60, max_contacts=2)
+    assert crowded.stopped == 9 and "more than 2 contacts" in crowded.outcome.messages[0]
     with pytest.raises(StoppedError, match="more than 2 contacts"):
-        standing(9, 60, max_contacts=2)
+        standing(9, 60, max_contacts=2, check=True)
 
 
 # ------------------------------------------------------------------ what is varied
@@ -610,7 +613,8 @@ def test_a_sample_that_blows_up_stops_alone(tmp_path: Path) -> None:
     torque[0, -1] = 1e150
     calm, wild = (Controls(np.zeros(1, np.int64), x * torque, 0 * torque, 0 * torque) for x in (0.0, 1.0))
     options: dict[str, Any] = {"samples": 9, "steps": 100, "controls": [calm, wild] + 7 * [calm], "every": 2}
-    made = rolled(robot, check=False, **options)
+    made = rolled(robot, **options)
+    assert made.stopped == 1 and ", 1 stopped early" in repr(made)
     assert made["status"].tolist() == [1, 2] + 7 * [1]
     count = int(made["n_valid"][1])
     assert 0 < count < 50
@@ -620,7 +624,7 @@ def test_a_sample_that_blows_up_stops_alone(tmp_path: Path) -> None:
     alone = single(robot, steps=100, every=2)
     np.testing.assert_allclose(made["qpos"][8], alone["qpos"], rtol=0, atol=1e-12)
     with pytest.raises(StoppedError, match=r"sample 1 stopped at t = .*: the velocity of joint '.*' is not finite"):
-        artsim.rollout(robot, output=tmp_path / "wild.h5", **options)
+        artsim.rollout(robot, output=tmp_path / "wild.h5", check=True, **options)
     with artsim.open(tmp_path / "wild.h5") as recording:
         assert isinstance(recording, RolloutRecording)
         assert recording.stopped == 1
@@ -739,6 +743,83 @@ def test_what_makes_no_sense_is_refused(words: tuple[str, ...], told: str) -> No
     done = command(ARM, "--samples", 2, *words)
     assert done.exit_code == 2, done.output
     assert told in done.stderr
+
+
+@pytest.mark.small
+def test_final_states_alone(tmp_path: Path) -> None:
+    """Those of a rollout that records rows, in a file that needs no more for more steps."""
+    options: dict[str, Any] = {"samples": 10, "steps": 12, "spread": 0.3, "velocity_spread": 1.0}
+    whole, ends = rolled(artsim.load(ARM), **options), rolled(artsim.load(ARM), record="none", **options)
+    assert "qpos" not in ends.variables and "qpos" in whole.variables
+    for name in ends.variables:
+        assert ends[name].tobytes() == whole[name].tobytes()
+    words = ("--samples", 10, "--spread", 0.3, "--velocity-spread", 1.0, "--record", "none")
+    for steps in (12, 24):
+        assert command(ARM, *words, "--steps", steps, "-o", tmp_path / f"{steps}.h5").exit_code == 0
+    with artsim.open(tmp_path / "12.h5") as recording:
+        assert recording["final_qpos"].tobytes() == ends["final_qpos"].tobytes()
+    sizes = [(tmp_path / f"{steps}.h5").stat().st_size for steps in (12, 24)]
+    assert abs(sizes[1] - sizes[0]) < 200  # the times of 12 more rows
+    assert CliRunner().invoke(cli, ["replay", "--verify", str(tmp_path / "12.h5")]).exit_code == 0
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("kind", [".h5", ".npz"])
+def test_what_is_done_is_kept_where_a_rollout_is_interrupted(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a signal, which the command asks for, and by KeyboardInterrupt in a block's midst."""
+    monkeypatch.setattr("artsim.io.rollouts.roll._BLOCK_BYTES", 1)  # blocks of 8
+    robot, path = artsim.load(ARM), tmp_path / f"part{kind}"
+    whole = rolled(robot, samples=30, steps=6, spread=0.3)
+    plan, _, _ = prepared(robot, "none", None, {"steps": 6, "record": ("qpos", "qvel")})
+    config = RolloutConfig(30, spread=0.3)
+    seen: list[int] = []
+    outcome = roll(plan, config, output=path, progress=seen.append, stop=lambda: len(seen) > 1)
+    assert not outcome.complete and outcome.samples == 16 and outcome.output == path
+    _check_part(path, whole, 16)
+
+    def interrupt(done: int) -> None:
+        if done > 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        roll(plan, config, output=path, force=True, progress=interrupt)
+    _check_part(path, whole, 16)
+    if kind == ".h5":
+        told = CliRunner().invoke(cli, ["info", str(path)]).output
+        assert "30 samples of 6 rows, 0 stopped early, 14 not simulated" in told
+        assert CliRunner().invoke(cli, ["replay", "--verify", str(path)]).exit_code == 0
+
+
+def _check_part(path: Path, whole: MemoryRollout, count: int) -> None:
+    """The first `count` samples of a file are those of a whole rollout; the others say that they are not there."""
+    found = np.load(path) if path.suffix == ".npz" else artsim.open(path)
+    for name in ("qpos", "final_qpos", "status", "n_valid"):
+        assert found[name][:count].tobytes() == whole[name][:count].tobytes()
+    assert np.isnan(found["qpos"][count:]).all() and not found["n_valid"][count:].any()
+    assert found["status"].tolist() == count * [1] + (len(whole["status"]) - count) * [0]
+
+
+@pytest.mark.skipif(disabled(), reason="numpy warns of overflow where machine code does not")
+def test_the_command_tells_of_samples_that_stop_and_strictly_ends_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("artsim.io.rollouts.roll._BLOCK_BYTES", 1)
+    torque = np.zeros((40, 1, 7))
+    torque[[1, 3], 0, 6] = 1e150
+    np.savez(tmp_path / "wild.npz", time=[0.0], torque=torque)
+    path = tmp_path / "wild.h5"
+    words = (ARM, "--samples", 40, "--steps", 9, "--control", tmp_path / "wild.npz", "--threads", 1, "-o", path)
+    done = command(*words)
+    assert done.exit_code == 3 and "2 samples of 40 stopped early" in done.stderr
+    assert "sample 3 stopped at t = " in done.stderr
+    with artsim.open(path) as made:
+        assert made["status"].tolist() == [1, 2, 1, 2] + 36 * [1]
+    done = command(*words, "--strict", "--force")
+    assert done.exit_code == 3 and "interrupted after 8 samples of 40: the other samples have status 0" in done.stderr
+    with artsim.open(path) as made:
+        assert made["status"].tolist() == [1, 2, 1, 2] + 4 * [1] + 32 * [0]
 
 
 def test_a_rollout_without_output_only_tells() -> None:

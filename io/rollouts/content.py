@@ -1,0 +1,86 @@
+"""The content of a rollout's file: its variables, inputs and facts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from artsim.io.format import schema
+from artsim.io.output_file.batch_file import Column, Content
+from artsim.io.output_file.model_record import model_record
+from artsim.io.rollouts.draws import Draws, RolloutConfig
+from artsim.io.runs.named import run_labels
+from artsim.io.runs.provenance import overlap_facts
+from artsim.sim.foundation.records import Array
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.sampled_runs import row_count, row_shapes
+
+
+def content_of(
+    plan: Plan,
+    config: RolloutConfig,
+    draws: Draws,
+    controls: Sequence[Controls],
+    samples: range,
+    facts: Mapping[str, str | int | float],
+) -> Content:
+    """The content of a file of these samples, with their controls, or one for all of them."""
+    robot, rows = plan.robot, row_count(plan)
+    columns = {}
+    for name, shape in row_shapes(plan).items():
+        variable = schema.TABLE[f"rollout/{name}"]
+        columns[name] = Column(variable.dims[1:], (rows, *shape), variable.dtype)
+    columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}
+    sizes = {"link": len(robot.links), "dof": robot.nv}
+    for name, dim in draws.factors.items():
+        columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8") if dim else Column((), (), "f8")
+    own = ["unsolved_steps", "worst_residual", "n_valid", "status"]
+    if plan.touching is not None:
+        held = ["held_steps", "held_depth"] if has_held(plan) else []
+        own = ["start_depth", "sunk", "sunk_share", *held, *own]
+    columns |= {name: Column((), (), schema.TABLE[f"rollout/{name}"].dtype) for name in own}
+    told: dict[str, str | int | float] = {"dt": plan.dt, "steps": plan.config.steps, "every": plan.config.every}
+    told["seed"] = plan.config.seed
+    both = {"run": json.loads(plan.config.to_json()), "rollout": asdict(config)}
+    return Content(
+        rows=len(samples),
+        columns=columns,
+        labels=run_labels(plan),
+        model=model_record(robot.articulation, plan.kept),
+        facts=told | {"first_row": samples.start, "rows_of_job": config.samples},
+        provenance={**facts, "config": json.dumps(both, sort_keys=True), **told, **overlap_facts(plan)},
+        group="rollout",
+        numbers={"time": np.arange(rows) * (plan.config.every * plan.dt)},
+        inputs=_inputs(plan, controls),
+    )
+
+
+def has_held(plan: Plan) -> bool:
+    """True if loops may hold links inside each other."""
+    return plan.touching is not None and bool(plan.robot.articulation.loops)
+
+
+def left_out(content: Content, samples: int) -> dict[str, Array]:
+    """The block of samples that were not simulated: NaN, whole numbers -1, no valid rows and status 0."""
+    block = {}
+    for name, column in content.columns.items():
+        empty = np.nan if column.dtype.startswith("f") else -1
+        number = {"n_valid": 0, "status": schema.RUNNING}.get(name, empty)
+        block[name] = np.broadcast_to(np.array(number, column.dtype), (samples, *column.shape))
+    return block
+
+
+def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
+    """The inputs as they acted; inputs that all samples share are stored once."""
+    first = controls[0]
+    names = schema.CONTROL_VALUES if first.control.size else schema.CONTROL_VALUES[:-1]
+    inputs = {"time": first.start_step * plan.dt, "start_step": first.start_step}
+    for name in names:
+        values = [getattr(one, name) for one in controls]
+        alike = all(np.array_equal(one.view(np.int64), values[0].view(np.int64)) for one in values)
+        inputs[name] = values[0] if alike else np.stack(values)
+    return inputs
