@@ -29,12 +29,13 @@ from artsim.cli.run_summary import (
 )
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
 from artsim.cli.terminal import warn, warn_of_model
-from artsim.cli.words import control_file
+from artsim.cli.words import control_files
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.output_file.claim import check_output
 from artsim.io.rollouts.draws import STARTS, RolloutConfig, spread_ends
 from artsim.io.rollouts.roll import Outcome, roll
-from artsim.io.rollouts.rollout import check_rollout, plan_sample_controls, refuse_stopped
+from artsim.io.rollouts.rollout import check_rollout, refuse_stopped
+from artsim.io.rollouts.sample_inputs import file_controls
 from artsim.io.runs.prepare import clamped_controls, held_controls, late_controls, prepare
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -258,9 +259,10 @@ def _samples(count: int) -> str:
     return "1 sample" if count == 1 else f"{count} samples"
 
 
-def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> list[Controls]:
-    file = control_file(words)
-    return [held_controls(plan)] if file is None else plan_sample_controls(plan, file, samples)
+def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> Sequence[Controls]:
+    """The inputs of all samples or of each, from the files of --control."""
+    files = control_files(words)
+    return file_controls(plan, files, samples) if files else [held_controls(plan)]
 
 
 def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: bool) -> None:

@@ -13,7 +13,7 @@ import click
 from artsim.cli.grouped import READING, Groups, grouped
 from artsim.cli.numbers import ABOVE_0
 from artsim.cli.setting_options import option_of
-from artsim.cli.words import READERS, control_file, names_for, stored_by_name
+from artsim.cli.words import READERS, control_files, names_for, stored_by_name
 from artsim.io.inputs.control_files import links_pushed
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
@@ -78,7 +78,7 @@ def run_config(
             reader = READERS.get(SETTINGS[name].kind.form)
             values[name] = options[name] if reader is None else reader(name, options[name], values.get(name), names)
     config = RunConfig.from_mapping({**values, **more})
-    if (file := control_file(options.get("control", ()))) is not None:
+    for file in control_files(options.get("control", ())):
         config = with_links(config, links_pushed(file, [link.name for link in articulation.links]))
     _refuse_idle(ctx, config)
     if duration is None:

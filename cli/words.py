@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -179,15 +180,28 @@ def control_file(words: Sequence[str]) -> str | None:
 
 
 def control_files(words: Sequence[str]) -> list[str]:
-    """The values of --control that are files."""
+    """The values of --control that are files, patterns of names expanded, with numbers in the order of their values."""
     return [
-        word
+        file
         for word in words
         if Path(word).suffix.lower() in CONTROL_SUFFIXES
         or word == "-"
         or word.startswith(STREAMS)
         or is_file(word)
         or variables_named(word) is not None
+        for file in _expanded(word)
+    ]
+
+
+def _expanded(word: str) -> list[str]:
+    """The files that a pattern matches, or the word itself."""
+    if is_file(word) or not set(word) & set("*?["):
+        return [word]
+    parts = re.compile("([0-9]+)")
+    folder = Path(word).parent
+    found = [str(folder / path.name) for path in folder.glob(Path(word).name)] if folder.is_dir() else []
+    return sorted(found, key=lambda name: [(int(x), "") if x.isdigit() else (0, x) for x in parts.split(name)]) or [
+        word
     ]
 
 
@@ -198,7 +212,7 @@ def _read_named(option: str, words: tuple[str, ...], names: Names) -> dict[str, 
     """
     flag, one_for_all = f"--{option.replace('_', '-')}", _kind_of(option).of in ("gain", "joint")
     if option == "control":
-        words = tuple(word for word in words if word not in control_files(words))
+        words = tuple(word for word in words if not control_files([word]))
     exact: dict[str, float] = {}
     by_pattern: dict[str, float] = {}
     for word in (pair for given in words for pair in pairs_of(given, names.known)):

@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from artsim.sim.runs.controls import Controls
     from artsim.sim.runs.simulate import ControllerFunction
 
+    ControlsOfSamples = (
+        Controls
+        | Sequence[Controls]
+        | NDArray[Any]
+        | Mapping[str, ArrayLike]
+        | str
+        | PathLike[str]
+        | Sequence[str]
+        | Sequence[PathLike[str]]
+        | None
+    )
+
 
 class RolloutSettings(RunSettings, total=False):
     """The settings of a rollout, which simulates many variations of a run."""
@@ -47,7 +59,9 @@ class RolloutOptions(RolloutSettings, total=False):
 
     samples: Required[int]  # number of samples
     controller: str  # name of a built-in controller
-    controls: Controls | Sequence[Controls] | str | PathLike[str] | None  # inputs for all samples or one per sample
+    # inputs for all samples; or for each: files, or arrays (samples, rows, n) by name, whose rows hold equally long;
+    # `control`, `target`, `torque`, … may be such arrays, too
+    controls: ControlsOfSamples
     output: str | PathLike[str] | None  # HDF5 or .npz file to write
     threads: int | None  # number of threads; None: one per core
     force: bool  # whether the output may overwrite a file

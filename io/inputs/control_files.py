@@ -102,15 +102,15 @@ def read_sample_controls(
     """Read a control file for many runs: one Controls for all, or one for each if arrays have a dimension for samples.
 
     These are `target`, `velocity`, `acceleration`, `torque` or `control` of shape (samples, rows, n) in a .npz or .h5
-    file, with `time` (rows,) and everything else that `read_controls` takes. Raises its errors; UsageError: wrong
-    number of samples.
+    file, or `wrench` (samples, rows, links, 6), with `time` (rows,) and everything else that `read_controls` takes.
+    Raises its errors; UsageError: wrong number of samples.
     """
     where, names = Path(path), Names(tuple(dof_names), tuple(actuators))
     rows = _held(names, held)
     arrays = _arrays_by_sample(where, names)
     if not arrays:
         return [read_controls(path, dof_names, dt, actuators=actuators, interpolation=interpolation, **held)]
-    varied = {name: values for name, values in arrays.items() if values.ndim == 3 and name != WRENCHES}
+    varied = {name: values for name, values in arrays.items() if _is_by_sample(name, values)}
     for name, values in varied.items():
         if len(values) != samples:
             raise UsageError(f"{path}: {name} has shape {values.shape}: want {samples} samples first")
@@ -120,7 +120,11 @@ def read_sample_controls(
         return table_of(where, arrays | own, list(arrays), names)
 
     first = of_sample(0)
-    if interpolation.kind == HOLD and all(np.isfinite(values).all() for values in varied.values()):
+    if (
+        interpolation.kind == HOLD
+        and WRENCHES not in varied
+        and all(np.isfinite(values).all() for values in varied.values())
+    ):
         held_ones = controls_of(where, first, dt, rows)
         if not held_ones.begin:
             return _of_all_samples(held_ones, first, varied, dt)
@@ -152,8 +156,12 @@ def _arrays_by_sample(path: Path, names: Names) -> dict[str, Array]:
         arrays = h5_arrays(path, partial(is_known, names=names))
     else:
         return {}
-    sampled = any(values.ndim == 3 for name, values in arrays.items() if name != WRENCHES)
-    return arrays if sampled else {}
+    return arrays if any(_is_by_sample(name, values) for name, values in arrays.items()) else {}
+
+
+def _is_by_sample(name: str, values: Array) -> bool:
+    """True for an array of inputs with a dimension for samples."""
+    return values.ndim == (4 if name == WRENCHES else 3)
 
 
 def _held(names: Names, given: Mapping[str, Real]) -> dict[str, Real]:

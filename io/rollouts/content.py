@@ -12,6 +12,7 @@ from artsim.io.format import schema
 from artsim.io.output_file.batch_file import Column, Content
 from artsim.io.output_file.model_record import model_record
 from artsim.io.rollouts.draws import Draws, RolloutConfig
+from artsim.io.rollouts.sample_inputs import SampleControls
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.provenance import overlap_facts
 from artsim.sim.foundation.records import Array
@@ -80,7 +81,15 @@ def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
     names = schema.CONTROL_VALUES if first.control.size else schema.CONTROL_VALUES[:-1]
     inputs = {"time": first.start_step * plan.dt, "start_step": first.start_step}
     for name in names:
-        values = [getattr(one, name) for one in controls]
-        alike = all(np.array_equal(one.view(np.int64), values[0].view(np.int64)) for one in values)
-        inputs[name] = values[0] if alike else np.stack(values)
+        if isinstance(controls, SampleControls):
+            each = controls.arrays.get(name, getattr(first, name)[None])
+        else:
+            values = [getattr(one, name) for one in controls]
+            each = values[0][None] if all(_equal(one, values[0]) for one in values) else np.stack(values)
+        inputs[name] = each[0] if all(_equal(one, each[0]) for one in each) else each
     return inputs
+
+
+def _equal(one: Array, other: Array) -> bool:
+    """True for numbers of the same bits."""
+    return np.array_equal(one.view(np.int64), other.view(np.int64))

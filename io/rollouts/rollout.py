@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.inputs.control_files import for_every_step, read_sample_controls
+from artsim.io.inputs.control_files import for_every_step
 from artsim.io.inputs.interpolation import Interpolation
-from artsim.io.inputs.output_inputs import variables_named
 from artsim.io.readers.differences import Comparison, Difference
 from artsim.io.readers.facts import first_sampled_fact
 from artsim.io.readers.labelled_rows import LabelledRows
@@ -24,8 +23,9 @@ from artsim.io.readers.output import opened
 from artsim.io.readers.rollout_recording import RolloutRecording
 from artsim.io.rollouts.draws import RolloutConfig
 from artsim.io.rollouts.roll import Outcome, roll
+from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
 from artsim.io.runs.named import run_labels
-from artsim.io.runs.prepare import check_driven, plan_controls, prepared
+from artsim.io.runs.prepare import prepared
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import made_elsewhere, overlap_facts, provenance
 from artsim.io.runs.replay import TOLERANCE, Load, plan_of
@@ -41,22 +41,8 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED, row_count
 from artsim.sim.runs.wrench_inputs import with_pushes
 
-
-def plan_sample_controls(plan: Plan, path: str | os.PathLike[str], samples: int) -> list[Controls]:
-    """Read a control file: one Controls for all samples, or one per sample. Raises the errors of plan_controls."""
-    names = () if plan.equipped is None else plan.equipped.labels.controls
-    held = {name: getattr(plan, name) for name in VALUES}
-    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
-    if variables_named(str(path)) is not None:
-        return [plan_controls(plan, path)]
-    controls = read_sample_controls(
-        path, samples, plan.robot.dofs, plan.dt, actuators=names, interpolation=interpolation, **held
-    )
-    controls = [with_pushes(one, plan.pushed, plan.dt) for one in controls]
-    different = {(id(one.target), id(one.target_velocity), id(one.target_acceleration)): one for one in controls}
-    for one in different.values():
-        check_driven(plan, one, path)
-    return controls
+if TYPE_CHECKING:
+    from artsim.io.settings import ControlsOfSamples
 
 
 def verify_rollout(
@@ -122,7 +108,7 @@ def rollout(
     *,
     samples: int,
     controller: str = "none",
-    controls: Controls | Sequence[Controls] | str | os.PathLike[str] | None = None,
+    controls: ControlsOfSamples = None,
     output: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     force: bool = False,
@@ -139,18 +125,13 @@ def rollout(
     named = of_run.get("record", ROLLOUT_RECORDED)
     of_run["record"] = record_names([named] if isinstance(named, str) else named, ROLLOUT_RECORDED)
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
+    each = _each(of_run, controls)
     config = RolloutConfig(samples, **own)
     one = controls if isinstance(controls, Controls) else None
-    plan, one, _ = prepared(robot, controller, one, of_run, controls)
+    plan, one, _ = prepared(robot, controller, one, of_run, _files(controls))
     if not plan.spare:  # rollers that have run have them
         warm(kernels(plan))
-    if isinstance(controls, str | os.PathLike):
-        given: Sequence[Controls] = plan_sample_controls(plan, controls, samples)
-    else:
-        interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
-        each: Sequence[Controls] = () if controls is None or one is not None else controls  # type: ignore[assignment]
-        given = [one] if one is not None else [for_every_step(own, plan.dt, interpolation) for own in each]
-        given = given if one is not None else [with_pushes(own, plan.pushed, plan.dt) for own in given]
+    given = (one,) if one is not None else _sample_controls(plan, controls if each is None else each, samples)
     arrays: dict[str, Array] = {}
     first = threading.Lock()
 
@@ -181,6 +162,48 @@ def rollout(
         assert isinstance(opened, RolloutRecording)
         return opened
     return MemoryRollout(plan, arrays, outcome)
+
+
+def _each(settings: dict[str, Any], controls: Any) -> dict[str, Any] | None:
+    """The arrays of inputs that differ between samples, by name, taken out of the settings; None without any.
+
+    Raises UsageError where there are controls, too.
+    """
+    several = {name: settings[name] for name in VALUES if _has_rows(settings.get(name))}
+    for name in several:
+        if controls is not None:
+            raise UsageError(f"{name} is an array with rows for samples, and controls are given: give one of them")
+        del settings[name]
+    return several or None
+
+
+def _has_rows(value: Any) -> bool:
+    """True for numbers of more than one dimension: those of a setting have one."""
+    return not isinstance(value, str | Mapping) and value is not None and np.ndim(value) > 1
+
+
+def _files(controls: Any) -> Any:
+    """The control file, or the first one of those of all samples; None: there is none."""
+    found = controls[0] if isinstance(controls, Sequence) and not isinstance(controls, str) and controls else controls
+    return found if isinstance(found, str | os.PathLike) else None
+
+
+def _sample_controls(plan: Plan, controls: Any, samples: int) -> Sequence[Controls]:
+    """The controls of all samples or of each, from files, arrays, or Controls; empty: those of the plan."""
+    if controls is None:
+        return ()
+    if _files(controls) is not None:
+        return file_controls(plan, controls, samples)
+    if isinstance(controls, Mapping):
+        for name in controls:
+            if name not in VALUES:
+                raise UsageError(f"controls: {name!r} is not known{nearest(name, VALUES)}; known: {', '.join(VALUES)}")
+        return array_controls(plan, controls, samples)
+    if isinstance(controls, np.ndarray):
+        return array_controls(plan, {action_of(plan): controls}, samples)
+    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
+    every = (for_every_step(own, plan.dt, interpolation) for own in controls)
+    return [with_pushes(own, plan.pushed, plan.dt) for own in every]
 
 
 def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> Sequence[Controls]:

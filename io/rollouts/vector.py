@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from artsim.io.rollouts.roll import why_stopped
+from artsim.io.rollouts.sample_inputs import action_of
 from artsim.io.runs.held_inputs import input_names, named_entries, numbers_of, pushed_places
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.prepare import held_controls, prepared
@@ -397,9 +398,7 @@ def _action(plan: Plan, asked: str | None) -> str:
         if asked not in known:
             raise UsageError(f"action: {asked!r} is not known{nearest(asked, known)}; known: {', '.join(known)}")
         return asked
-    if input_names(plan, "control"):
-        return "control"
-    return "target" if np.any(plan.inputs["drive_stiffness"]) else "torque"
+    return action_of(plan)
 
 
 def _states(what: str, values: ManyNumbers | None, names: tuple[str, ...], start: Array, robots: int) -> Array:
