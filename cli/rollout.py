@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from artsim.cli.words import control_files
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.output_file.claim import check_output
 from artsim.io.rollouts.draws import STARTS, RolloutConfig, spread_ends
+from artsim.io.rollouts.given import given_values, property_file
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.rollout import check_rollout, refuse_stopped
 from artsim.io.rollouts.sample_inputs import file_controls
@@ -41,7 +43,7 @@ from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
 from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import StoppedError, UsageError, printable
+from artsim.sim.foundation.errors import StoppedError, UsageError, nearest, printable
 from artsim.sim.run_data.controllers import CONTROLLERS
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import kernels, reason_against_packs
@@ -62,10 +64,15 @@ _OTHERWISE = {
 """The options of a run that say something else of rollouts: the controllers and variables that packs have."""
 
 
-def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
-    """Read NAME=LOW:HIGH words, separated by commas; later ones override earlier ones."""
-    bounds = {}
+def _factors(
+    ctx: click.Context, param: click.Parameter, words: tuple[str, ...]
+) -> tuple[dict[str, tuple[float, float]], list[str]]:
+    """Read NAME=LOW:HIGH words, separated by commas, of which later ones override earlier ones; and names of files."""
+    bounds, files = {}, []
     for word in (part.strip() for text in words for part in text.split(",") if part.strip()):
+        if "=" not in word and Path(word).suffix.lower() in (".npz", ".csv"):
+            files.append(word)
+            continue
         name, equals, ends = word.partition("=")
         numbers = ends.split(":")
         try:
@@ -75,7 +82,7 @@ def _factors(ctx: click.Context, param: click.Parameter, words: tuple[str, ...])
         if not (equals and math.isfinite(low) and math.isfinite(high)):
             raise click.BadParameter(f"{word!r} is not NAME=LOW:HIGH")
         bounds[name.strip().replace("-", "_")] = (low, high)
-    return bounds
+    return bounds, files
 
 
 def _offsets(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, Any]:
@@ -118,10 +125,11 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
 @click.option("--samples", type=Whole(1), metavar="N", required=True, help="Number of samples to simulate.")
 @click.option(
     "--start",
-    type=click.Choice(STARTS),
     default=STARTS[0],
     show_default=True,
-    help="Where samples start: at the given state, or drawn within the joint limits as `artsim batch` draws.",
+    metavar=f"{'|'.join(STARTS)}|FILE",
+    help="Where samples start: at the given state; drawn within the joint limits as `artsim batch` draws; or at those "
+    "of a file, one for each or one for all: .npy, .npz, .csv, .h5, a run, or a rollout's final states.",
 )
 @click.option(
     "--spread",
@@ -142,8 +150,9 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     "--randomise",
     multiple=True,
     callback=_factors,
-    metavar="NAME=LOW:HIGH,…",
-    help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts).",
+    metavar="NAME=LOW:HIGH,…|FILE",
+    help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts), "
+    "gravity; centre: offsets of the links' centres of mass [m]. FILE (.npz, .csv) gives these for each sample.",
 )
 @partial(run_options, otherwise=_OTHERWISE)
 @scene_options
@@ -166,7 +175,7 @@ def rollout(
     start: str,
     spread: dict[str, float | tuple[float, float]],
     velocity_spread: float,
-    randomise: dict[str, tuple[float, float]],
+    randomise: tuple[dict[str, tuple[float, float]], list[str]],
     threads: int | None,
     output: Path | None,
     force: bool,
@@ -181,15 +190,22 @@ def rollout(
     the result do not depend on --threads. --control takes one file for all samples, or arrays of shape (samples, rows,
     joints). The summary goes to stderr.
     """
-    config = RolloutConfig(samples, start, spread, velocity_spread, randomise)
+    drawn, tables = randomise
+    start_file = None if start in STARTS else start
+    if start_file is not None and not Path(start).suffix:
+        raise UsageError(f"--start {start!r} is not known{nearest(start, STARTS)}, and is no file")
+    config = RolloutConfig(samples, STARTS[0] if start_file else start, spread, velocity_spread, drawn)
     if output is not None:
         check_name(output)
-        refuse_own_input(output, *input_files(models, scene))
+        refuse_own_input(output, *input_files(models, scene), *tables, start_file or "")
         check_output(output, force=force)
     articulation = load_models(models, scene)
     stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     _check_degrees(plan, ctx.meta.get(_DEGREES, ()))
+    rows = {name: values for file in tables for name, values in property_file(plan, file, samples).items()}
+    given = given_values(plan, samples, start_file, rows)
+    config = replace(config, given=given.names)
     controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])
@@ -203,6 +219,7 @@ def rollout(
             plan,
             config,
             controls=controls,
+            given=given,
             output=output,
             threads=threads,
             force=force,

@@ -34,10 +34,13 @@ if TYPE_CHECKING:
 class RolloutSettings(RunSettings, total=False):
     """The settings of a rollout, which simulates many variations of a run."""
 
-    start: str  # "given", or a distribution from which initial states are drawn
+    # "given", or a distribution from which initial states are drawn; coordinates (samples, nq), `qpos` and `qvel` by
+    # name, or a file of them: configurations, a run, or a rollout, whose final states are taken
+    start: str | PathLike[str] | ArrayLike | Mapping[str, ArrayLike | Mapping[str, ArrayLike]]
     spread: float | Mapping[str, float | Pair]  # largest random offsets of initial coordinates [rad, m], or their ends
     velocity_spread: float  # largest random offset of the initial velocities [rad/s, m/s]
-    randomise: Mapping[str, tuple[float, float]]  # ranges of random factors, by the property that they multiply
+    # by property: the range of random factors, for `centre` of offsets [m]; or what is given, (samples, parts)
+    randomise: Mapping[str, tuple[float, float] | ArrayLike]
 
 
 class SimulateOptions(RunSettings, total=False):

@@ -151,6 +151,8 @@ SAMPLES: dict[str, Variable] = {
     **_RECORDED,
     "rollout/final_qpos": line("sample coord", "{coord_units}", "position after the last step"),
     "rollout/final_qvel": line("sample dof", "{dof_units}", "velocity after the last step"),
+    "rollout/start_qpos": line("sample coord", "{coord_units}", "position given for the start"),
+    "rollout/start_qvel": line("sample dof", "{dof_units}", "velocity given for the start"),
     "rollout/mass_factor": line("sample link", "1", "factor of the link's mass and inertia"),
     "rollout/armature_factor": line("sample dof", "1", "factor of the armature"),
     "rollout/damping_factor": line("sample dof", "1", "factor of the joint's damping"),
@@ -159,6 +161,10 @@ SAMPLES: dict[str, Variable] = {
     "rollout/friction_factor": line("sample", "1", "factor of the friction of contacts"),
     "rollout/drive_stiffness_factor": line("sample dof", "1", "factor of the drive's stiffness"),
     "rollout/drive_damping_factor": line("sample dof", "1", "factor of the drive's damping"),
+    "rollout/gravity": line("sample xyz", "m/s^2", "gravitational acceleration", "of the sample"),
+    "rollout/centre_offset": line(
+        "sample link xyz", "m", "offset of the link's centre of mass", "beside the model's, along the link's axes"
+    ),
     "rollout/start_depth": line(
         "sample", "m", "depth of the deepest contact at the start; 0: nothing is inside anything", dtype="f8"
     ),

@@ -65,11 +65,13 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
-def open_input(text: str, labels: Labels, needed: Sequence[str], links: Sequence[str]) -> Source:
+def open_input(
+    text: str, labels: Labels, needed: Sequence[str], links: Sequence[str], wished: Sequence[str] = ()
+) -> Source:
     """Open the source that `--input` names: a file, `FILE.h5:/path` of a dataset or group, or `-` (standard input).
 
     Args:
-        needed: inputs that must be present. Others in the file are ignored, except wrench.
+        needed: inputs that must be present. Others in the file are ignored, except wrench and those `wished`.
         links: the links to which the rows of a wrench belong.
 
     Raises MissingInputError (66: no such file), UsageError (2: unknown kind of file, missing input or dataset),
@@ -81,7 +83,7 @@ def open_input(text: str, labels: Labels, needed: Sequence[str], links: Sequence
         name, inside, handle = _opened(text, stack)
         kind = _kind_of(name, handle)
         contents = _READERS[kind](_Opened(handle, name, inside, robot, stack))
-        return _Configurations(kind, name, handle, contents, robot, needed, stack.pop_all())
+        return _Configurations(kind, name, handle, contents, robot, needed, stack.pop_all(), wished)
 
 
 # ---- the inputs of a robot
@@ -235,7 +237,9 @@ def _read_h5(given: _Opened) -> _Contents:
             group, datasets = item.parent, {"qpos": item}
         else:
             group = item
-            datasets = {name: item[name] for name in INPUTS if _is_input(item.get(name))}
+            of_samples = "final_qpos" in group and group.name == "/rollout"  # of which the final states are taken
+            keys = {name: f"final_{name}" if of_samples else name for name in INPUTS}
+            datasets = {name: item[key] for name, key in keys.items() if _is_input(item.get(key))}
         valid = _valid_rows(group)
         return _Contents(
             {name: _stored_h5(path, dataset, valid) for name, dataset in datasets.items()},
@@ -253,11 +257,11 @@ def _is_input(item: Any) -> bool:
 
 
 def _find(file: h5py.File, name: str, inside: str) -> h5py.Dataset | h5py.Group:
-    """The object at a path; without a path the rows of a run or batch, else the root."""
+    """The object at a path; without a path the rows of a run or batch, the samples of a rollout, else the root."""
     import h5py
 
     if not inside:
-        return next((file[group] for group in ("trajectory", "batch") if group in file), file["/"])
+        return next((file[group] for group in ("trajectory", "batch", "rollout") if group in file), file["/"])
     item = file["/"]
     for part in (part for part in inside.split("/") if part):
         if not isinstance(item, h5py.Group):
@@ -357,11 +361,12 @@ class _Configurations:
         robot: _Robot,
         needed: Sequence[str],
         stack: ExitStack,
+        wished: Sequence[str] = (),
     ) -> None:
         """`stack` closes the files that the reader opened."""
         self._handle, self._stack = handle, stack
         try:
-            self.inputs = _wanted(name, contents, needed)
+            self.inputs = _wanted(name, contents, needed, wished)
             shapes = {key: _shape(name, key, contents.arrays[key], robot) for key in self.inputs}
             self.rows = _same_rows(name, shapes)
             orders = {key: _order(name, key, contents, robot) for key in self.inputs}
@@ -396,13 +401,13 @@ class _Configurations:
         self._stack.close()
 
 
-def _wanted(name: str, contents: _Contents, needed: Sequence[str]) -> tuple[str, ...]:
+def _wanted(name: str, contents: _Contents, needed: Sequence[str], wished: Sequence[str]) -> tuple[str, ...]:
     """The inputs to read. Raises UsageError if a needed one is missing."""
     for key in ("qpos", *needed):
         if key not in contents.arrays:
             held = [*contents.arrays, *contents.others]
             raise UsageError(f"{name}: has no {key}, which is needed; it holds {listed(held, 8)}")
-    return tuple(key for key in INPUTS if key in contents.arrays and key in {"qpos", "wrench", *needed})
+    return tuple(key for key in INPUTS if key in contents.arrays and key in {"qpos", "wrench", *needed, *wished})
 
 
 def _shape(name: str, key: str, array: Stored, robot: _Robot) -> tuple[int, ...]:

@@ -71,7 +71,7 @@ def read_controls(
     reader = readers.get(where.suffix.lower())
     if reader is None:
         raise UsageError(f"{path}: cannot tell what it is; control files end in .csv, .npz or .h5")
-    _check_readable(where)
+    check_readable(where)
     return controls_of(where, reader(where, names), dt, rows, interpolation)
 
 
@@ -149,7 +149,7 @@ def _of_all_samples(first: Controls, table: InputTable, varied: Mapping[str, Arr
 
 def _arrays_by_sample(path: Path, names: Names) -> dict[str, Array]:
     """The arrays of a file if some have a dimension for samples; empty for any other control file."""
-    _check_readable(path)
+    check_readable(path)
     if path.suffix.lower() == ".npz":
         arrays = npz_arrays(path, partial(is_known, names=names))[0]
     elif path.suffix.lower() in (".h5", ".hdf5"):
@@ -192,7 +192,7 @@ def _names_in(path: str | os.PathLike[str]) -> set[str]:
     where = Path(path)
     if where.suffix.lower() not in (".csv", ".npz", ".h5", ".hdf5"):
         return set()
-    _check_readable(where)
+    check_readable(where)
     if where.suffix.lower() == ".csv":
         return _header_of(read_start(where, MAX_FILE_BYTES))
     if where.suffix.lower() == ".npz":
@@ -236,7 +236,8 @@ def _stream_bytes(text: str) -> bytes:
     return data
 
 
-def _check_readable(path: Path) -> None:
+def check_readable(path: Path) -> None:
+    """Raise MissingInputError for a file that cannot be read, ModelError for one that is too large."""
     try:
         if not path.is_file():
             what = "is not a file" if path.exists() else "no such file"

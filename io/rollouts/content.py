@@ -19,6 +19,10 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import row_count, row_shapes
+from artsim.sim.runs.varied import VARIED
+
+COLUMNS = {**{name: f"{name}_factor" for name in VARIED}, "gravity": "gravity", "centre": "centre_offset"}
+"""The variables of properties of samples, by their names in Variations."""
 
 
 def content_of(
@@ -36,9 +40,11 @@ def content_of(
         variable = schema.TABLE[f"rollout/{name}"]
         columns[name] = Column(variable.dims[1:], (rows, *shape), variable.dtype)
     columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}
-    sizes = {"link": len(robot.links), "dof": robot.nv}
-    for name, dim in draws.factors.items():
-        columns[f"{name}_factor"] = Column((dim,), (sizes[dim],), "f8") if dim else Column((), (), "f8")
+    columns |= {f"start_{name}": columns[f"final_{name}"] for name in draws.starts}
+    sizes = {"link": len(robot.links), "dof": robot.nv, "xyz": 3}
+    for name in draws.properties:
+        dims = schema.TABLE[f"rollout/{COLUMNS[name]}"].dims[1:]
+        columns[COLUMNS[name]] = Column(dims, tuple(sizes[dim] for dim in dims), "f8")
     own = ["unsolved_steps", "worst_residual", "n_valid", "status"]
     if plan.touching is not None:
         held = ["held_steps", "held_depth"] if has_held(plan) else []

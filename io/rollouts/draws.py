@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from artsim.io.inputs.sampling import DISTRIBUTIONS, Stream, open_samples
+from artsim.io.rollouts.given import Given
 from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
@@ -17,12 +18,12 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
-from artsim.sim.runs.varied import VARIED, Variations
+from artsim.sim.runs.varied import PLACED, VARIED, Variations, refuse_varied
 
 GIVEN = "given"
 JOINTS = ""  # in RolloutConfig.spread: all joints of one dof that do not carry a base
 STARTS = (GIVEN, *DISTRIBUTIONS)
-_STREAMS = ("spread", "velocity_spread", *VARIED)  # random streams of the seed, whose order must not change
+_STREAMS = ("spread", "velocity_spread", *VARIED, *PLACED)  # random streams of the seed, whose order must not change
 _FIRST_STREAM = 64  # `artsim batch` uses the streams before
 
 
@@ -36,7 +37,9 @@ class RolloutConfig:
     # offset or the ends of its range
     spread: float | Mapping[str, float | Sequence[float]] = 0.0
     velocity_spread: float = 0.0  # [rad/s, m/s]
-    randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # range of factors by name in VARIED
+    # range of factors by name in VARIED, of that of gravity, and of the offsets of centres of mass [m] along each axis
+    randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    given: tuple[str, ...] = ()  # what is given for each sample: qpos, qvel, properties
 
     def offsets(self) -> dict[str, tuple[float, float]]:
         """The ends of initial offsets by coordinate or pattern. Raises UsageError for invalid ones."""
@@ -61,53 +64,69 @@ class RolloutConfig:
         if self.spread and self.start != GIVEN:
             raise UsageError(f"spread is about the given start, and start is {self.start!r}")
         for name, bounds in self.randomise.items():
-            if name not in VARIED:
-                raise UsageError(f"randomise: {name!r} is not known{nearest(name, VARIED)}; known: {', '.join(VARIED)}")
+            if name not in (known := (*VARIED, *PLACED)):
+                raise UsageError(f"randomise: {name!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
             low, high = bounds
-            least = np.nextafter(0.0, 1.0) if name == "mass" else 0.0
-            if not least <= low <= high < math.inf:
-                raise UsageError(f"randomise: {name}={low:g}:{high:g}: want factors LOW:HIGH, 0 < LOW ≤ HIGH")
+            least = -math.inf if name in PLACED else np.nextafter(0.0, 1.0) if name == "mass" else 0.0
+            if not (least <= low <= high < math.inf and -math.inf < low):
+                want = "finite numbers LOW:HIGH, LOW ≤ HIGH" if name in PLACED else "factors LOW:HIGH, 0 < LOW ≤ HIGH"
+                raise UsageError(f"randomise: {name}={low:g}:{high:g}: want {want}")
+            if name in self.given:
+                raise UsageError(f"randomise: {name} is given for each sample, and drawn")
+        if "qpos" in self.given and self.start != GIVEN:
+            raise UsageError(f"start is given for each sample, and drawn: {self.start!r}")
 
 
 class Draws:
     """Draws the variations of a rollout by sample."""
 
-    def __init__(self, plan: Plan, config: RolloutConfig) -> None:
+    def __init__(self, plan: Plan, config: RolloutConfig, given: Given) -> None:
         """Raises UsageError for a negative seed."""
-        self._plan = plan
+        self._plan, self._given = plan, given
         seed, model = _seed(plan.config.seed), plan.robot.model
         self._samples = None
         if config.start != GIVEN:
             self._samples = open_samples(
                 model, plan.robot.labels, (), (), rows=config.samples, seed=seed, distribution=config.start
             )
-        if "friction" in config.randomise and plan.touching is None:
-            raise UsageError("randomise: friction is that of contacts, nothing may touch; joints have joint_friction")
+        refuse_varied(plan, config.randomise)
         sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 1}
         fast = _velocity_spread(plan, config)
         reach = {"spread": spread_ends(plan, config.offsets()), "velocity_spread": (-fast, fast)}
         ends = {name: (low, high) for name, (low, high) in reach.items() if low.any() or high.any()}
         for name, (low, high) in config.randomise.items():
-            ends[name] = np.full(sizes[VARIED[name]], low), np.full(sizes[VARIED[name]], high)
-        self.factors = {name: VARIED[name] for name in VARIED if name in ends}
+            size = sizes[(VARIED | PLACED)[name]] * (3 if name == "centre" else 1)
+            ends[name] = np.full(size, low), np.full(size, high)
+        self.starts = tuple(given.starts)
+        self.properties = tuple(name for name in (*VARIED, *PLACED) if name in ends or name in given.properties)
         self._streams = {
             name: Stream(seed, _FIRST_STREAM + _STREAMS.index(name), False, *bounds) for name, bounds in ends.items()
         }
 
     def read(self, start: int, stop: int) -> Variations:
-        """Draw samples start … stop."""
+        """The properties and states of samples start … stop, drawn or given."""
         plan, n = self._plan, stop - start
-        drawn = {}
+        drawn = dict[str, Array]()
         for name, stream in self._streams.items():
             drawn[name] = np.empty((n, stream.width))
             stream.read(start, stop, drawn[name])
-        qpos = np.tile(plan.qpos, (n, 1))
+        if "gravity" in drawn:
+            drawn["gravity"] = plan.robot.model.gravity * drawn["gravity"]
+        if "centre" in drawn:
+            drawn["centre"] = drawn["centre"].reshape(n, -1, 3)
+        starts = self.given_starts(start, stop)
+        qpos = starts.get("qpos", np.tile(plan.qpos, (n, 1)))
         if self._samples is not None:
             self._samples.read(start, stop, {"qpos": qpos})
         if "spread" in drawn:
             qpos = _within_limits(plan, qpos + drawn.pop("spread"), qpos)
-        qvel = plan.qvel + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
-        return Variations(qpos, qvel, drawn)
+        qvel = starts.get("qvel", plan.qvel) + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
+        drawn |= {name: self._given.rows(name, start, stop) for name in self._given.properties}
+        return Variations(qpos, qvel, {name: drawn[name] for name in self.properties})
+
+    def given_starts(self, start: int, stop: int) -> dict[str, Array]:
+        """The states that are given of samples start … stop, by name."""
+        return {name: self._given.rows(name, start, stop) for name in self.starts}
 
 
 def _seed(seed: int) -> int:

@@ -19,8 +19,9 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.output_file.batch_file import BatchWriter
-from artsim.io.rollouts.content import content_of, has_held, left_out
+from artsim.io.rollouts.content import COLUMNS, content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
+from artsim.io.rollouts.given import NOTHING, Given
 from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
 from artsim.io.runs.prepare import held_controls
 from artsim.sim.foundation.dataclass import dataclass
@@ -117,6 +118,7 @@ def roll(
     config: RolloutConfig,
     *,
     controls: Sequence[Controls] = (),
+    given: Given = NOTHING,
     samples: range | None = None,
     output: str | os.PathLike[str] | None = None,
     threads: int = 1,
@@ -131,7 +133,8 @@ def roll(
     KeyboardInterrupt, the file holds the samples that were finished; those that were not have status 0.
 
     Args:
-        controls: one for all samples, or one per sample; empty: the inputs of the plan.
+        controls: one for all of the samples, or one for each of them; empty: the inputs of the plan.
+        given: starts and properties of samples that are not drawn; config.given names them.
         samples: the numbers of those to simulate; None: all.
         strict: whether a sample that stops early ends the work.
         facts: attributes of /provenance besides the configuration.
@@ -144,7 +147,7 @@ def roll(
     samples = range(config.samples) if samples is None else samples
     if plan.config.is_python:
         raise UsageError("a rollout takes built-in controllers only; inputs over time are for --control")
-    stream = Stream(plan, config, controls, samples, threads, strict=strict)
+    stream = Stream(plan, config, controls, samples, threads, given, strict=strict)
     if output is None:
         complete = stream.run(on_block, progress, stop)
         if complete:
@@ -183,12 +186,13 @@ class Stream:
         controls: Sequence[Controls],
         samples: range,
         threads: int,
+        given: Given = NOTHING,
         *,
         strict: bool = False,
     ) -> None:
         """`controls`: one for all of the samples, or one for each of them."""
         self.plan, self._strict = plan, strict
-        self.draws = Draws(plan, config)
+        self.draws = Draws(plan, config, given)
         self._controls, self._samples = controls, samples
         self._block = _block_samples(plan, len(samples), threads)
         blocks = -(-len(samples) // self._block)
@@ -280,7 +284,7 @@ class Stream:
     ) -> None:
         """Hand on the results of a block, with NaN or -1 after the end of a stopped sample."""
         plan, count = self.plan, len(variations)
-        block = self._arrays(results, variations)
+        block = self._arrays(results, start, variations)
         tally = Tally.of_block(start, results.of_samples(count), plan.config.steps)
         early = np.flatnonzero(results.stopped[:count] >= 0)[:NAMED]
         stops = tuple((start + int(k), f"sample {start + k} {_why(plan, results, int(k))}") for k in early)
@@ -295,7 +299,7 @@ class Stream:
             if progress is not None:
                 progress(self.done)
 
-    def _arrays(self, results: Results, variations: Variations) -> dict[str, Array]:
+    def _arrays(self, results: Results, start: int, variations: Variations) -> dict[str, Array]:
         """The variables of a block by name."""
         count, plan = len(variations), self.plan
         stopped = results.stopped[:count]
@@ -309,7 +313,8 @@ class Stream:
             **rows,
             "final_qpos": results.final_qpos[:count],
             "final_qvel": results.final_qvel[:count],
-            **{f"{n}_factor": x if VARIED[n] else x[:, 0] for n, x in variations.factors.items()},
+            **{f"start_{name}": values for name, values in self.draws.given_starts(start, start + count).items()},
+            **{COLUMNS[n]: x[:, 0] if VARIED.get(n) == "" else x for n, x in variations.factors.items()},
             **_depths(plan, results, count),
             "unsolved_steps": results.unsolved[:count],
             "worst_residual": results.residual[:count],

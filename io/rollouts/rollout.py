@@ -21,7 +21,9 @@ from artsim.io.readers.labelled_rows import LabelledRows
 from artsim.io.readers.open_output import open_output
 from artsim.io.readers.output import opened
 from artsim.io.readers.rollout_recording import RolloutRecording
-from artsim.io.rollouts.draws import RolloutConfig
+from artsim.io.rollouts.content import COLUMNS
+from artsim.io.rollouts.draws import GIVEN, STARTS, RolloutConfig
+from artsim.io.rollouts.given import STATE, Given, given_values
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
 from artsim.io.runs.named import run_labels
@@ -54,6 +56,11 @@ def verify_rollout(
         plan = plan_of(stored, load, both.get("run", {}))
         config = RolloutConfig(**both.get("rollout", {}))
         found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
+        names = {name: f"start_{name}" if name in STATE else COLUMNS[name] for name in config.given}
+        values = {name: stored[column] for name, column in names.items()}
+        starts = {name: values.pop(name) for name in STATE if name in values}
+        rows = {name: own[:, None] if own.ndim == 1 else own for name, own in values.items()}
+        given = Given(stored.first_row, starts, rows)
         controls = stored.controls
         first = stored.first_row
 
@@ -61,7 +68,7 @@ def verify_rollout(
             found.compare(start - first, block)
 
         samples = range(first, first + stored.samples)
-        roll(plan, config, controls=controls, samples=samples, threads=threads, on_block=compare)
+        roll(plan, config, controls=controls, given=given, samples=samples, threads=threads, on_block=compare)
         facts = None if made_elsewhere(stored) else first_sampled_fact(stored, plan.robot.articulation)
         return found.first or facts
 
@@ -126,11 +133,18 @@ def rollout(
     of_run["record"] = record_names([named] if isinstance(named, str) else named, ROLLOUT_RECORDED)
     own = {f.name: of_run.pop(f.name) for f in fields(RolloutConfig) if f.name in of_run}
     each = _each(of_run, controls)
-    config = RolloutConfig(samples, **own)
+    start = own.pop("start", GIVEN)
+    drawn, tables = _tables(own.pop("randomise", {}), samples)
     one = controls if isinstance(controls, Controls) else None
     plan, one, _ = prepared(robot, controller, one, of_run, _files(controls))
     if not plan.spare:  # rollers that have run have them
         warm(kernels(plan))
+    is_drawn = isinstance(start, str) and start in STARTS
+    if isinstance(start, str) and not is_drawn and not Path(start).suffix:
+        raise UsageError(f"start {start!r} is not known{nearest(start, STARTS)}, and is no file")
+    values = given_values(plan, samples, None if is_drawn else start, tables)
+    own |= {"start": start if is_drawn else GIVEN, "randomise": drawn, "given": values.names}
+    config = RolloutConfig(samples, **own)
     given = (one,) if one is not None else _sample_controls(plan, controls if each is None else each, samples)
     arrays: dict[str, Array] = {}
     first = threading.Lock()
@@ -148,6 +162,7 @@ def rollout(
             plan,
             config,
             controls=check_rollout(plan, config, given),
+            given=values,
             output=output,
             threads=threads or available_cores(),
             force=force,
@@ -162,6 +177,14 @@ def rollout(
         assert isinstance(opened, RolloutRecording)
         return opened
     return MemoryRollout(plan, arrays, outcome)
+
+
+def _tables(randomise: Mapping[str, Any], samples: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The ranges of properties that are drawn, and the values of those that are given: arrays with a row per sample."""
+    if not isinstance(randomise, Mapping):
+        raise UsageError(f"randomise is {randomise!r}, want ranges or arrays by name")
+    tables = {name: own for name, own in randomise.items() if np.ndim(own) > 1 or np.size(own) != 2}
+    return {name: own for name, own in randomise.items() if name not in tables}, tables
 
 
 def _each(settings: dict[str, Any], controls: Any) -> dict[str, Any] | None:

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from artsim.io.rollouts.roll import why_stopped
 from artsim.io.rollouts.sample_inputs import action_of
+from artsim.io.rollouts.states import ManyNumbers, properties_of, settle, states_of
 from artsim.io.runs.held_inputs import input_names, named_entries, numbers_of, pushed_places
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.prepare import held_controls, prepared
 from artsim.io.runs.progress import warm
 from artsim.io.runs.step_rows import read_only
-from artsim.sim.articulation.turn_limits import axis_couplings
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError, nearest
@@ -29,11 +29,7 @@ from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
-from artsim.sim.runs.start import follow_velocities, settle_coordinates
-from artsim.sim.runs.varied import PLACED, VARIED
 
-ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
-"""Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
 _STATES = ("qpos", "qvel", "activation", "time")
 _NOT_HERE = {
     "steps": "steps are taken by step(action, steps)",
@@ -303,13 +299,13 @@ class VectorSimulation:
         activations = () if equipped is None else equipped.labels.activations
         names = {"qpos": labels.coords, "qvel": labels.dofs, "activation": activations}
         made = [
-            _states(what, values, names[what], of_start, len(chosen))
+            states_of(what, values, names[what], of_start, len(chosen))
             for (what, values), of_start in zip(
                 {"qpos": qpos, "qvel": qvel, "activation": activation}.items(), start, strict=True
             )
         ]
         if qpos is not None or qvel is not None:
-            _settle(self._plan, made[0], made[1], qpos, qvel)
+            settle(self._plan, made[0], made[1], qpos, qvel)
         self._fleet.reset(chosen, *made)
 
     def vary(self, robots: ArrayLike | None = None, **factors: ArrayLike) -> None:
@@ -322,20 +318,8 @@ class VectorSimulation:
 
         Raises UsageError: an unknown property, a wrong shape, a factor that is negative, or a mass of none.
         """
-        chosen, made, known = self._chosen(robots), dict[str, Array](), (*VARIED, *PLACED)
-        sizes = {"link": (len(self.robot.links),), "dof": (self.robot.nv,), "": ()}
-        for name, values in factors.items():
-            if name not in known:
-                raise UsageError(f"vary: {name!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
-            shape, given = (*sizes[(VARIED | PLACED)[name]], *([3] if name in PLACED else [])), numbers_of(name, values)
-            if given.shape not in ((), shape, (len(chosen), *shape)) or (name in PLACED and not given.shape):
-                raise UsageError(f"{name} has shape {given.shape}, want {(len(chosen), *shape)}, or {shape} for all")
-            least = -np.inf if name in PLACED else np.nextafter(0.0, 1.0) if name == "mass" else 0.0
-            if not (np.isfinite(given) & (given >= least)).all():
-                raise UsageError(f"{name}: want finite numbers{'' if name in PLACED else ', factors from 0'}")
-            whole = np.array(np.broadcast_to(given, (len(chosen), *shape)))
-            made[name] = whole if shape else whole[:, None]
-        self._fleet.vary(chosen, made)
+        chosen = self._chosen(robots)
+        self._fleet.vary(chosen, properties_of(self._plan, factors, len(chosen), "vary"))
 
     def _chosen(self, robots: ArrayLike | None) -> Array:
         """The numbers of robots. Raises UsageError for other than a mask (n,) or different numbers below n."""
@@ -399,44 +383,3 @@ def _action(plan: Plan, asked: str | None) -> str:
             raise UsageError(f"action: {asked!r} is not known{nearest(asked, known)}; known: {', '.join(known)}")
         return asked
     return action_of(plan)
-
-
-def _states(what: str, values: ManyNumbers | None, names: tuple[str, ...], start: Array, robots: int) -> Array:
-    """States (robots, entries) of some robots. Raises UsageError."""
-    whole = np.tile(start, (robots, 1))
-    if isinstance(values, Mapping):
-        for name, numbers in values.items():
-            if name not in names:
-                raise UsageError(f"{what}: {name!r} is not known{nearest(name, names)}")
-            given = numbers_of(f"{what} of {name!r}", numbers)
-            if given.shape not in ((), (robots,)):
-                raise UsageError(f"{what} of {name!r} has shape {given.shape}, want {(robots,)}, or a number")
-            whole[:, names.index(name)] = given
-    elif values is not None:
-        given = numbers_of(what, values)
-        if given.shape not in ((len(names),), whole.shape):
-            raise UsageError(f"{what} has shape {given.shape}, want {whole.shape}, or {(len(names),)} for all")
-        whole[:] = given
-    if not np.isfinite(whole).all():
-        raise UsageError(f"{what} is not finite")
-    return whole
-
-
-def _settle(plan: Plan, qpos: Array, qvel: Array, *given: ManyNumbers | None) -> None:
-    """Normalise quaternions and set followers from their leaders. Raises UsageError for those that are given
-    otherwise."""
-    model, labels = plan.robot.model, plan.robot.labels
-    coupled = len(model.coupling_follower) + len(model.row_follower) > 0 or axis_couplings(model)
-    if not coupled and len(labels.coords) == len(labels.dofs):  # and no quaternions
-        return
-    named = [[*values] if isinstance(values, Mapping) else None for values in given]
-    for q, v in zip(qpos, qvel, strict=True):
-        places, rates = (
-            dict(zip(names, values.tolist(), strict=True)) for names, values in ((labels.coords, q), (labels.dofs, v))
-        )
-        kept = [
-            {name: values[name] for name in (values if own is None else own)} if there is not None else {}
-            for own, values, there in zip(named, (places, rates), given, strict=True)
-        ]
-        settle_coordinates(model, labels, q, kept[0])
-        follow_velocities(model, labels, q, v, kept[1])

@@ -181,10 +181,6 @@ class Fleet:
 
     def vary(self, robots: Array, factors: Mapping[str, Array]) -> None:
         """Set properties of some robots, as Variations has them; the others stay as they are."""
-        if "friction" in factors and self.plan.touching is None:
-            raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
-        if "centre" in factors and (reason := _fixes_centres(self.plan)):
-            raise UsageError(f"centre cannot be varied: {reason}")
         for name in set(factors) & set(self._massive):
             self._massive[name][robots] = factors[name]
         if "mass" in factors or "centre" in factors:
@@ -259,14 +255,6 @@ class Fleet:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
-
-
-def _fixes_centres(plan: Plan) -> str:
-    """The reason why centres of mass must stay where they are, or an empty string."""
-    if plan.equipped is not None and len(plan.equipped.arrays.compensated_mass):
-        return "the actuators' or the file's compensation of weight is that of the model"
-    at_centre = next((wrench.link for wrench in plan.pushed.wrenches if wrench.point is None), None)
-    return "" if at_centre is None else f"the wrench on {at_centre!r} acts at the model's"
 
 
 def _with_room(values: Array, room: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -61,6 +61,22 @@ class Variations:
         """The samples from `start` to before `stop`."""
         factors = {name: values[start:stop] for name, values in self.factors.items()}
         return Variations(self.qpos[start:stop], self.qvel[start:stop], factors, self.controls[start:stop])
+
+
+def refuse_varied(plan: Plan, names: Iterable[str]) -> None:
+    """Raise UsageError for properties of VARIED and PLACED that this plan does not let vary."""
+    if "friction" in names and plan.touching is None:
+        raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
+    if "centre" in names and (reason := _fixes_centres(plan)):
+        raise UsageError(f"centre cannot be varied: {reason}")
+
+
+def _fixes_centres(plan: Plan) -> str:
+    """The reason why centres of mass must stay where they are, or an empty string."""
+    if plan.equipped is not None and len(plan.equipped.arrays.compensated_mass):
+        return "the actuators' or the file's compensation of weight is that of the model"
+    at_centre = next((wrench.link for wrench in plan.pushed.wrenches if wrench.point is None), None)
+    return "" if at_centre is None else f"the wrench on {at_centre!r} acts at the model's"
 
 
 class VariedArrays:

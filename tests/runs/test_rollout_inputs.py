@@ -108,3 +108,109 @@ def test_wrenches_of_each_sample_push_its_links(tmp_path: Path) -> None:
 def test_errors_name_the_shape_that_is_wanted(given: dict[str, Any], told: str, slider: Path) -> None:
     with pytest.raises(UsageError, match=told):
         artsim.rollout(slider, samples=3, steps=8, **given)
+
+
+# ------------------------------------------------------------------ starts
+
+
+def test_starts_from_arrays_files_runs_and_rollouts(tmp_path: Path) -> None:
+    """The same states by every way; a run's rows and a rollout's final states go on where these were."""
+    robot = artsim.load(ARM)
+    draw = np.random.default_rng(3)
+    qpos, qvel = draw.uniform(-1, 1, (4, 7)), draw.uniform(-1, 1, (4, 7))
+    np.savez(tmp_path / "both.npz", qpos=qpos, qvel=qvel)
+    np.save(tmp_path / "places.npy", qpos)
+    made = rolled(robot, samples=4, steps=5, start={"qpos": qpos, "qvel": qvel})
+    np.testing.assert_array_equal(made["qpos"][:, 0], qpos)
+    np.testing.assert_array_equal(made["qvel"][:, 0], qvel)
+    again = rolled(robot, samples=4, steps=5, start=tmp_path / "both.npz")
+    assert again["qpos"].tobytes() == made["qpos"].tobytes()
+    still = rolled(robot, samples=4, steps=5, start=str(tmp_path / "places.npy"))
+    assert still["qpos"].tobytes() == rolled(robot, samples=4, steps=5, start=qpos)["qpos"].tobytes()
+    assert not still["qvel"][:, 0].any()
+    words = (str(ARM), "--samples", "4", "--steps", "5")
+    for start, name in ((tmp_path / "both.npz", "first.h5"), (tmp_path / "first.h5", "second.h5")):
+        done = CliRunner().invoke(cli, ["rollout", *words, "--start", str(start), "-o", str(tmp_path / name)])
+        assert done.exit_code == 0, done.output
+        assert CliRunner().invoke(cli, ["replay", "--verify", str(tmp_path / name)]).exit_code == 0
+    whole = rolled(robot, samples=4, steps=10, start={"qpos": qpos, "qvel": qvel})
+    with artsim.open(tmp_path / "first.h5") as first, artsim.open(tmp_path / "second.h5") as second:
+        assert first["qpos"].tobytes() == made["qpos"].tobytes()
+        np.testing.assert_array_equal(second["qpos"][:, 0], first["final_qpos"])
+        np.testing.assert_allclose(second["final_qpos"], whole["final_qpos"], rtol=0, atol=1e-5)
+    artsim.simulate(robot, steps=4, output=tmp_path / "run.h5", v0=np.ones(7)).close()  # type: ignore[union-attr]
+    rows = rolled(robot, samples=4, steps=1, start=tmp_path / "run.h5")
+    with artsim.open(tmp_path / "run.h5") as run:
+        np.testing.assert_array_equal(rows["qvel"][:, 0], run["qvel"])
+    spread = rolled(robot, samples=4, steps=1, start=qpos, spread=0.1)["qpos"][:, 0] - qpos
+    assert 0.05 < np.abs(spread).max() <= 0.1
+
+
+def test_starts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "three.npy", np.zeros((3, 7)))
+    for start, told in (
+        (np.zeros((4, 6)), r"start qpos has shape \(4, 6\), want \(4, 7\), or \(7,\) for all"),
+        ({"qpoz": 0}, "start: 'qpoz' is not known; did you mean 'qpos'"),
+        (tmp_path / "three.npy", "has 3 rows for 4 samples; want one for each, or one for all"),
+        ("unifrm-limits", "is not known; did you mean 'uniform-limits'"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            artsim.rollout(ARM, samples=4, steps=1, start=start)
+    done = CliRunner().invoke(cli, ["rollout", str(ARM), "--samples", "2", "--start", "normel"])
+    assert done.exit_code == 2 and "did you mean 'normal'" in done.output
+
+
+# ------------------------------------------------------------------ properties
+
+
+def test_gravity_and_centres_of_samples_are_the_same_by_every_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn and given; in packs, in single runs and in a VectorSimulation; from files."""
+    robot = artsim.load(FINGER)
+    ranges = {"gravity": (0.5, 1.5), "centre": (-0.02, 0.02), "mass": (0.5, 2.0)}
+    options: dict[str, Any] = {"samples": 3, "steps": 20, "velocity_spread": 1.0}
+    made = rolled(robot, randomise=ranges, **options)
+    assert np.ptp(made["gravity"][:, 2]) > 1 and not made["gravity"][:, :2].any()
+    assert made["centre_offset"].shape == (3, len(robot.links), 3)
+    assert 0.01 < np.abs(made["centre_offset"]).max() <= 0.02
+    own = {"gravity": made["gravity"], "centre": made["centre_offset"], "mass": made["mass_factor"]}
+    again = rolled(robot, randomise=own, **options)
+    for name in made.variables:
+        assert again[name].tobytes() == made[name].tobytes(), name
+    with monkeypatch.context() as patch:
+        patch.setattr("artsim.sim.runs.sampled_runs.reason_against_packs", lambda plan: "a test")
+        single = rolled(artsim.load(FINGER), randomise=own, **options)
+    np.testing.assert_allclose(single["qpos"], made["qpos"], rtol=0, atol=1e-11)
+    arms = artsim.VectorSimulation(robot, 3)
+    arms.vary(**own)
+    arms.reset(qpos=made["qpos"][:, 0], qvel=made["qvel"][:, 0])
+    arms.step(steps=20)
+    assert arms.qpos.tobytes() == made["final_qpos"].tobytes()
+    np.savez(tmp_path / "own.npz", **own)
+    head = [f"mass.{link}" for link in robot.links] + [f"gravity.{axis}" for axis in "xyz"]
+    head += [f"centre.{link}.{axis}" for link in robot.links for axis in "xyz"]
+    rows = np.concatenate([own["mass"], own["gravity"], own["centre"].reshape(3, -1)], axis=1)
+    lines = [",".join(map(repr, row.tolist())) for row in rows]
+    (tmp_path / "own.csv").write_text("\n".join([",".join(head), *lines]))
+    for name in ("own.npz", "own.csv"):
+        words = (str(FINGER), "--samples", "3", "--steps", "20", "--velocity-spread", "1", "-o", str(tmp_path / "a.h5"))
+        done = CliRunner().invoke(cli, ["rollout", *words, "--randomise", str(tmp_path / name), "--force"])
+        assert done.exit_code == 0, done.output
+        with artsim.open(tmp_path / "a.h5") as stored:
+            assert stored["qpos"].tobytes() == made["qpos"].tobytes()
+        assert CliRunner().invoke(cli, ["replay", "--verify", str(tmp_path / "a.h5")]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"mass": np.ones((2, 9))}, r"mass has shape \(2, 9\), want \(3, 9\), or \(9,\) for all"),
+        ({"gravity": (1.0, 0.5)}, r"gravity=1:0.5: want finite numbers LOW:HIGH"),
+        ({"mas": (1.0, 2.0)}, "'mas' is not known; did you mean 'mass'"),
+        ({"friction": (1.0, 2.0)}, "friction is that of contacts, nothing may touch"),
+    ],
+)
+def test_properties_that_are_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        artsim.rollout(ARM, samples=3, steps=1, randomise=given)
