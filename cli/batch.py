@@ -11,18 +11,19 @@ from typing import Any
 import click
 
 from artsim.cli.batch_options import GROUPS, batch_config, batch_options, loops_left_open
-from artsim.cli.batch_shards import Sharding, sharding_options
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Whole
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.progress import caught_signals
+from artsim.cli.sharding import Sharding, sharding_options
 from artsim.cli.terminal import warn, warn_of_model
-from artsim.io.batches.batch import Job, Outcome, prepare
-from artsim.io.batches.configuration import BatchConfig
+from artsim.io.batches.batch import Job, prepare
+from artsim.io.batches.configuration import BatchConfig, for_workers
 from artsim.io.batches.csv_output import STDOUT, is_csv
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
+from artsim.io.shards.job import Outcome
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.turn_limits import untied_axes
 from artsim.sim.foundation.apart import available_cores
@@ -79,7 +80,9 @@ def batch(
         check_name(output)
     elif as_json and str(output) == STDOUT:
         raise UsageError("--output - and --json both write to standard output")
-    sharding.check(config, output, force=force)
+    read = config.input or ""
+    inputs = config.model, config.load.get("loops"), read, read.rpartition(":")[0]
+    sharding.check(output, inputs, lambda: for_workers(config), force=force)
     threads = threads or (1 if sharding.scheduler else available_cores())
     with load_job(config) as job:
         if not quiet:
@@ -110,9 +113,9 @@ def load_job(config: BatchConfig) -> Job:
 
 def work(order: str, stop: Callable[[], bool] | None = None) -> str:
     """Compute a shard in a worker process of --scheduler."""
-    from artsim.io.batches.scheduler import perform
+    from artsim.io.shards.scheduler import perform
 
-    return perform(order, load_job, stop)
+    return perform(order, lambda config: load_job(BatchConfig.from_json(config)), stop)
 
 
 def _finish(
@@ -123,7 +126,7 @@ def _finish(
     With --force a shard of an earlier job may still wait to be overwritten by another process, which is no failure.
     """
     summary, strict = _summary(outcome), bool(config.load.get("strict"))
-    beyond = outcome.beyond.notes()
+    beyond = outcome.told.notes()
     if not quiet and not (strict and outcome.complete):
         warn(beyond)
     if as_json:
@@ -165,7 +168,7 @@ def _summary(outcome: Outcome) -> dict[str, Any]:
         "rows_per_second": computed / outcome.seconds if outcome.seconds > 0 else 0.0,
         "failed": outcome.failed,
         "failed_rows": list(outcome.failed_rows),
-        "beyond_limits": outcome.beyond.summary(),
+        "beyond_limits": outcome.told.summary(),
         "complete": outcome.complete,
         "output": str(outcome.output) if outcome.complete else None,
         "bytes": outcome.bytes if outcome.complete else None,

@@ -200,8 +200,7 @@ def describe_batch(batch: Mapping[str, Any]) -> list[str]:
     """The number of rows, the quantities and the origin of a batch."""
     model, first = batch["model"], batch["first_row"]
     part = "" if batch["rows"] == batch["rows_of_job"] else f", from row {first} of {batch['rows_of_job']}"
-    if batch["shards"]:
-        part = f" in {len(batch['shards'])} files beside it"
+    part = _of_shards(batch) or part
     coordinates = "independent" if batch["reduced"] else "full"
     point = "centres of mass" if batch["at"] == "com" else "frames' origins"
     return [
@@ -214,14 +213,22 @@ def describe_batch(batch: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _of_shards(content: Mapping[str, Any]) -> str:
+    """The number of files over which an index extends, in words; empty for a file with rows of its own."""
+    return f" in {len(content['shards'])} files beside it" if content["shards"] else ""
+
+
 def describe_rollout(rollout: Mapping[str, Any]) -> list[str]:
     """The number of samples, the variables and the origin of a rollout."""
     model = rollout["model"]
+    all_samples = rollout["rows_of_job"]
+    part = "" if rollout["samples"] == all_samples else f", from sample {rollout['first_row']} of {all_samples}"
+    part = _of_shards(rollout) or part
     missing = f", {rollout['missing']} not simulated: the rollout was interrupted" if rollout["missing"] else ""
     return [
         f"{rollout['file']}: rollout of {model.get('format', '')} robot {model.get('name', '')!r} "
         f"({rollout['bytes'] / 1e6:.3g} MB)",
-        f"{rollout['samples']} samples of {rollout['rows']} rows, {rollout['stopped']} stopped early{missing}",
+        f"{rollout['samples']} samples of {rollout['rows']} rows{part}, {rollout['stopped']} stopped early{missing}",
         *names_and_origin(rollout),
         "",
         *variables(rollout),

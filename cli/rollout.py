@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ import numpy as np
 from artsim.cli.depths import describe_depth
 from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Number, Whole
-from artsim.cli.options import reading_words, refuse_own_input
+from artsim.cli.options import reading_words
 from artsim.cli.progress import caught_signals
+from artsim.cli.rollout_recipe import Sources, job_of, job_of_recipe, recipe
 from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.run_summary import (
     HELD_INSIDE,
@@ -29,23 +29,22 @@ from artsim.cli.run_summary import (
     refuse_overlaps,
 )
 from artsim.cli.scene_options import SceneOptions, input_files, load_models, models_argument, scene_options
+from artsim.cli.sharding import Sharding, sharding_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_files
 from artsim.io.output_file.batch_file import check_name
-from artsim.io.output_file.claim import check_output
 from artsim.io.rollouts.draws import STARTS, RolloutConfig, spread_ends
-from artsim.io.rollouts.given import given_values, property_file
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.rollout import check_rollout, refuse_stopped
-from artsim.io.rollouts.sample_inputs import file_controls
-from artsim.io.runs.prepare import clamped_controls, held_controls, late_controls, prepare
+from artsim.io.runs.prepare import clamped_controls, late_controls, prepare
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
+from artsim.io.shards.job import Outcome as Computed
 from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import StoppedError, UsageError, nearest, printable
+from artsim.sim.foundation.errors import ModelError, StoppedError, UsageError, nearest, printable
 from artsim.sim.run_data.controllers import CONTROLLERS
-from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED
@@ -62,6 +61,13 @@ _OTHERWISE = {
     },
 }
 """The options of a run that say something else of rollouts: the controllers and variables that packs have."""
+
+
+_GROUPS = {
+    **{title: tuple(name for name in names if name != "resume") for title, names in GROUPS.items() if title != "Speed"},
+    "Speed and shards": ("threads", "shards", "scheduler", "shard", "resume"),
+}
+"""The options of each group, in the order of the help."""
 
 
 def _factors(
@@ -117,7 +123,7 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
 
 @click.command(
     cls=GroupedCommand,
-    groups=GROUPS,
+    groups=_GROUPS,
     short_help="Simulate many variations of a run.",
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
@@ -156,6 +162,7 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
 )
 @partial(run_options, otherwise=_OTHERWISE)
 @scene_options
+@sharding_options
 @click.option("--threads", type=Whole(1, 1024), metavar="N", help="Number of threads; default: one per core.")
 @click.option(
     "-o",
@@ -182,6 +189,7 @@ def rollout(
     as_json: bool,
     quiet: bool,
     scene: SceneOptions,
+    sharding: Sharding,
     **options: Any,
 ) -> None:
     """Simulate N variations of a run of MODEL (URDF, MJCF or SDF, or - for standard input), 8 at a time.
@@ -195,46 +203,57 @@ def rollout(
     if start_file is not None and not Path(start).suffix:
         raise UsageError(f"--start {start!r} is not known{nearest(start, STARTS)}, and is no file")
     config = RolloutConfig(samples, STARTS[0] if start_file else start, spread, velocity_spread, drawn)
+    sources = Sources(models, scene, tuple(control_files(options["control"])), start_file, tuple(tables))
     if output is not None:
         check_name(output)
-        refuse_own_input(output, *input_files(models, scene), *tables, start_file or "")
-        check_output(output, force=force)
+        inputs = (*input_files(models, scene), *tables, *sources.controls, start_file)
+        sharding.check(output, inputs, lambda: recipe(RunConfig(), config, sources), force=force)
+    elif sharding.count or sharding.resume:
+        raise UsageError("--shard, --shards, --scheduler and --resume are for files: give --output")
     articulation = load_models(models, scene)
     stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     _check_degrees(plan, ctx.meta.get(_DEGREES, ()))
-    rows = {name: values for file in tables for name, values in property_file(plan, file, samples).items()}
-    given = given_values(plan, samples, start_file, rows)
-    config = replace(config, given=given.names)
-    controls = check_rollout(plan, config, _controls(plan, options["control"], samples))
+    job = job_of(plan, config, sources, keep=sharding.count is None, strict=bool(scene.load["strict"]))
+    controls = check_rollout(plan, config, job.controls)
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])
         warn_of_model(articulation.notes, models, reading_words(scene.load))
     if scene.load["strict"]:
         refuse_overlaps(plan)
     warm(kernels(plan))  # Ctrl-C still ends the process here, before there is an output
-    threads = threads or available_cores()
+    threads = threads or (1 if sharding.scheduler else available_cores())
     with caught_signals() as caught, progress_bar("simulating", samples, unit="samples", show=not quiet) as advance:
-        outcome = roll(
-            plan,
-            config,
-            controls=controls,
-            given=given,
-            output=output,
-            threads=threads,
-            force=force,
-            strict=bool(scene.load["strict"]),
-            facts={**provenance(" ".join(sys.argv[1:])), "threads": threads},
-            progress=advance,
-            stop=lambda: bool(caught),
-        )
+        watch: dict[str, Any] = {"progress": advance, "stop": lambda: bool(caught)}
+        if output is None:
+            outcome = roll(plan, job.config, controls=controls, given=job.given, threads=threads, **watch)
+        else:
+            facts = {**provenance(" ".join(sys.argv[1:])), "threads": threads}
+            made = sharding.compute(job, output, work, force=force, threads=threads, provenance=facts, **watch)
+            outcome = _outcome(plan, made)
     _tell(plan, outcome, samples, as_json=as_json, quiet=quiet)
     if caught and not outcome.complete:
         raise SystemExit(128 + caught[0])
+    if outcome.unfit and not force:
+        raise ModelError(outcome.unfit)
     refuse_stopped(outcome)
     warnings = _warnings(outcome)
     if scene.load["strict"] and warnings:
         raise StoppedError(f"stopped (--strict): {warnings[0]}")
+
+
+def work(order: str, stop: Callable[[], bool] | None = None) -> str:
+    """Simulate a shard in a worker process of --scheduler."""
+    from artsim.io.shards.scheduler import perform
+
+    return perform(order, job_of_recipe, stop)
+
+
+def _outcome(plan: Plan, made: Computed) -> Outcome:
+    """The outcome of samples in files."""
+    written = made.output if made.complete or made.bytes else None
+    more = {"kept": made.kept, "notes": made.notes, "unfit": made.unfit, "output": written, "bytes": made.bytes}
+    return Outcome.of(plan, made.told, made.rows, made.seconds, complete=made.complete, **more)
 
 
 def _most_sunk(outcome: Outcome) -> dict[str, Any]:
@@ -276,12 +295,6 @@ def _samples(count: int) -> str:
     return "1 sample" if count == 1 else f"{count} samples"
 
 
-def _controls(plan: Plan, words: tuple[str, ...], samples: int) -> Sequence[Controls]:
-    """The inputs of all samples or of each, from the files of --control."""
-    files = control_files(words)
-    return file_controls(plan, files, samples) if files else [held_controls(plan)]
-
-
 def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: bool) -> None:
     """Print the summary."""
     rate = outcome.steps / outcome.seconds if outcome.seconds > 0 else 0.0
@@ -305,6 +318,7 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
             "unsolved": outcome.unsolved,
             "worst_solver_residual": outcome.most_unsolved[1],
             "messages": list(outcome.messages),
+            "kept": outcome.kept,
             "complete": outcome.complete,
             "output": None if outcome.output is None else str(outcome.output),
             "bytes": outcome.bytes if outcome.output is not None else None,
@@ -313,7 +327,10 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
         return
     if quiet:
         return
-    lines = [f"{outcome.samples} samples, {outcome.steps} steps in {outcome.seconds:.3g} s: {rate:,.0f} steps/s"]
+    now = outcome.samples - outcome.kept
+    lines = [f"{now} samples, {outcome.steps} steps in {outcome.seconds:.3g} s: {rate:,.0f} steps/s"]
+    if outcome.kept and not now:
+        lines = ["nothing was left to simulate"]
     if not outcome.packed:
         lines.append(f"one sample at a time: packs do not know {reason_against_packs(plan)}")
     if outcome.inside:
@@ -335,6 +352,7 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
     if not outcome.complete:
         rest = f" of {samples}: the other samples have status 0" if outcome.output is not None else ""
         lines.append(f"interrupted after {_samples(outcome.samples)}{rest}")
+    lines += outcome.notes
     if outcome.output is not None:
         lines.append(f"wrote {outcome.output} ({outcome.bytes / 1e6:.3g} MB)")
     for line in lines:

@@ -6,7 +6,6 @@ neither on the block size nor on the number of threads or files.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from artsim import __version__
-from artsim.io.batches.configuration import BatchConfig
+from artsim.io.batches.configuration import OPTIONS, BatchConfig, for_workers
 from artsim.io.batches.csv_output import CsvWriter, is_csv
 from artsim.io.format import schema
 from artsim.io.inputs.configurations import Source, open_input
@@ -30,7 +29,10 @@ from artsim.io.inputs.sampling import BLOCK as SAMPLING_BLOCK
 from artsim.io.inputs.sampling import open_samples
 from artsim.io.output_file.batch_file import BatchWriter, Column, Content
 from artsim.io.output_file.model_record import model_record
+from artsim.io.readers.batch_recording import BatchRecording
 from artsim.io.runs.named import file_labels
+from artsim.io.runs.progress import warm
+from artsim.io.shards.job import Outcome, canonical, digest_of_model
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.equipment.arrays import EquipmentLabels
 from artsim.sim.foundation.dataclass import dataclass
@@ -45,6 +47,7 @@ from artsim.sim.runs.start import initial_qpos
 
 BLOCK_BYTES = 1 << 20  # of a block's results: fits in a core's cache and is worth a system call
 MIN_ROWS = 64
+_BLOCK_ROWS = 1 << 16
 _TOLD_ROWS = 5  # number of failed rows that are named
 _THREAD_BYTES = 16 << 20  # address space of a thread: stack and scratch
 Write = Callable[[int, int, Mapping[str, Any]], None]
@@ -58,6 +61,11 @@ class Job:
     config: BatchConfig
     robot: Robot
     source: Source
+
+    recording = BatchRecording
+    told = BeyondLimits
+    success = 0
+    options = OPTIONS
 
     @property
     def rows(self) -> int:
@@ -97,7 +105,7 @@ class Job:
         config, articulation, evaluation = self.config, self.robot.articulation, self.evaluation
         return {
             "artsim": __version__,
-            "model": sha256(_apart_from_places(articulation.text).encode()).hexdigest(),
+            "model": digest_of_model(articulation.text),
             "base": articulation.base,
             **{name: bool(config.load.get(name, False)) for name in ("balance_inertia", "ignore_unsupported")},
             "density": config.load.get("density"),
@@ -112,7 +120,32 @@ class Job:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the facts; jobs with equal digests have equal rows."""
-        return sha256(_canonical(self.facts).encode()).hexdigest()
+        return sha256(canonical(self.facts).encode()).hexdigest()
+
+    def for_workers(self) -> str:
+        """The configuration for other processes. Raises UsageError if it reads a stream."""
+        return for_workers(self.config).to_json()
+
+    def content(self, first: int, last: int, provenance: Mapping[str, str | int | float]) -> Content:
+        """The content of a file of rows first … last, with the digest."""
+        return content_of(self, first, last, provenance, signed=True)
+
+    def compute(self, first: int, last: int, output: Path, **options: Any) -> Outcome:
+        """Compute rows first … last into one complete file, or none, with options of compute_rows."""
+        return compute_rows(self, first, last, output, **options)
+
+    def told_of(self, stored: BatchRecording) -> BeyondLimits:
+        """The given rows of a finished file that are beyond joint limits."""
+        check = self.limit_check()
+        if check is None or "qpos" not in stored:
+            return BeyondLimits()
+        for start in range(0, stored.rows, _BLOCK_ROWS):
+            check.see(stored.first_row + start, stored.read("qpos", start, min(start + _BLOCK_ROWS, stored.rows)))
+        return check.found
+
+    def warm(self) -> None:
+        """Load the machine code that computes rows."""
+        warm(self.evaluation.entries)
 
     def close(self) -> None:
         """Close the source."""
@@ -123,34 +156,6 @@ class Job:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a batch."""
-
-    output: Path
-    rows: int  # computed or kept
-    seconds: float  # for reading, computing and writing, without loading and compiling
-    bytes: int  # size of the file
-    failed: int = 0
-    failed_rows: tuple[int, ...] = ()  # the first of them, counted from 0 over all rows of the job
-    complete: bool = True  # False: stopped without a file
-    kept: int = 0  # number of rows that existed before
-    notes: tuple[str, ...] = ()  # further messages
-    beyond: BeyondLimits = BeyondLimits()  # given rows beyond joint limits
-    unfit: str = ""  # why the index of shards that are all there is not written
-
-
-def _apart_from_places(text: str) -> str:
-    """A model's text; that of a model with loops, JSON, without where its files are, which may differ between hosts."""
-    if not text.startswith("{"):
-        return text
-    content = json.loads(text)
-    for model in content["models"]:
-        for key in ("file", "srdf_file", "loops_file"):
-            model.pop(key, None)
-    return _canonical(content)
 
 
 def prepare(articulation: Articulation, config: BatchConfig) -> Job:
@@ -246,7 +251,7 @@ def compute_rows(
         seconds = time.perf_counter() - began
         failed_rows = tuple(stream.failed_rows)
         told = (stream.failed, failed_rows, complete)
-        return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, *told, beyond=stream.beyond)
+        return Outcome(writer.path, stream.rows_done, seconds, writer.bytes, *told, told=stream.beyond)
 
 
 def stream_rows(job: Job, write: Write, starts: range, slots: int) -> None:
@@ -393,7 +398,7 @@ def content_of(
     }
     provenance = {**provenance, "config": config.to_json(), "seed": config.seed}
     if signed or config.samples is not None:
-        facts["digest"], provenance["facts"] = job.digest, _canonical(job.facts)
+        facts["digest"], provenance["facts"] = job.digest, canonical(job.facts)
     return Content(
         rows=last - first,
         columns=_columns(job.evaluation, config.float32),
@@ -402,10 +407,6 @@ def content_of(
         facts=facts,
         provenance=provenance,
     )
-
-
-def _canonical(facts: Mapping[str, Any]) -> str:
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"))
 
 
 def _columns(evaluation: Evaluation, float32: bool) -> dict[str, Column]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from artsim.io.inputs.configurations import is_stream
 from artsim.io.inputs.grid import Axis
 from artsim.io.inputs.sampling import DISTRIBUTIONS, UNIFORM
+from artsim.io.shards.shards import absolute
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.quantities.catalogue import GROUPS, QUANTITIES, SYMMETRIC, WITH_WRENCH, resolve
@@ -137,6 +139,46 @@ class BatchConfig:
         except SettingError as error:
             raise UsageError(f"batch configuration: {error}") from None
 
+
+def for_workers(config: BatchConfig) -> BatchConfig:
+    """The configuration with absolute file names, for other processes. Raises UsageError if it reads a stream."""
+    if config.model == "-" or is_stream(config.input or ""):
+        raise UsageError("--scheduler: workers cannot read standard input; name the file")
+    load = dict(config.load)
+    load["packages"] = {name: absolute(folder) for name, folder in (load.get("packages") or {}).items()}
+    for name in ("mesh_root", "loops"):
+        load[name] = absolute(load[name]) if load.get(name) else None
+    given = None if config.input is None else absolute(config.input)
+    return replace(config, model=absolute(config.model), input=given, load=load)
+
+
+OPTIONS = {
+    "artsim": "the version of artsim",
+    "model": "the text of MODEL",
+    "base": "--base",
+    "balance_inertia": "--balance-inertia",
+    "ignore_unsupported": "--ignore-unsupported",
+    "density": "--density",
+    "gravity": "--gravity",
+    "quantities": "--compute",
+    "links": "--links",
+    "reduced": "--reduced",
+    "at": "--at",
+    "packed": "--packed",
+    "float32": "--float32",
+    "source.kind": "the kind of input",
+    "source.rows": "the number of rows",
+    "source.seed": "--seed",
+    "source.start": "--q0",
+    "source.distribution": "--distribution",
+    "source.scales.qvel": "--velocity",
+    "source.scales.qacc": "--acceleration",
+    "source.scales.tau": "--torque",
+    "source.scales.wrench": "--wrench",
+    "source.sha256": "the content of --input",
+    "source.dataset": "--input",
+}
+"""The facts that determine the rows' bytes (Job.facts), with the option that sets each; in order of reporting."""
 
 BATCH_SETTINGS = settings_of(BatchConfig)
 """The lines of the table by name, in the order of the help."""

@@ -1,4 +1,4 @@
-"""The table of shards in the index of a batch, and the gate's rule for virtual datasets over them.
+"""The table of shards in the index of a batch or a rollout, and the gate's rule for virtual datasets over them.
 
 Where a source is missing or cannot be opened, HDF5 returns fill values without an error; every shard is therefore
 checked before an index is read.
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import h5py
 
 MAX_SHARDS = 1000  # HDF5 keeps them all open while reading; the usual limit of a process is 1024 files
+GROUPS = {"batch": ("batch",), "rollout": ("rollout", "controls")}  # with rows by sample, by the kind of an index
 _SPARE_FILES = 8
 
 
@@ -63,17 +64,18 @@ def check_shards(path: Path, file: h5py.File, virtual: Mapping[str, Any]) -> Non
 
     Raises ModelError, naming the shard; UsageError if HDF5 would not find the shards.
     """
-    if "shards" not in file or "batch" not in file:
+    kind = next((name for name in GROUPS if name in file), "")
+    if "shards" not in file or not kind:
         refuse_virtual(path, virtual)
-    check_schema(path, file, "batch", ("batch", "shards"))
+    check_schema(path, file, kind, (kind, "shards"))
     entries = read_entries(path, file)
     _check_table(path, entries)
     for name, dataset in virtual.items():
-        _check_sources(path, name, dataset, entries)
+        _check_sources(path, kind, name, dataset, entries)
     _check_process(path, len(entries))
-    digest = attributes_of(file["batch"]).get("digest")
+    digest = attributes_of(file[kind]).get("digest")
     for entry in entries:
-        _check_shard(path, entry, digest, virtual)
+        _check_shard(path, kind, entry, digest, virtual)
 
 
 def _check_table(path: Path, entries: Sequence[Entry]) -> None:
@@ -94,12 +96,12 @@ def is_plain(name: str) -> bool:
     return name not in ("", ".", "..") and not set(name) & set("/\\%\0") and len(os.fsencode(name)) < 256
 
 
-def _check_sources(path: Path, name: str, dataset: Any, entries: Sequence[Entry]) -> None:
+def _check_sources(path: Path, kind: str, name: str, dataset: Any, entries: Sequence[Entry]) -> None:
     """Require that each row of a virtual dataset comes from its own shard's dataset of the same name."""
     shape, plist = dataset.shape, dataset.get_create_plist()
     filled = [entry for entry in entries if entry.rows]
     rows = sum(entry.rows for entry in filled)
-    fits = name.startswith("/batch/") and len(shape) > 0 and shape[0] == rows
+    fits = name.startswith(tuple(f"/{group}/" for group in GROUPS[kind])) and len(shape) > 0 and shape[0] == rows
     fits = fits and all(shape) and plist.get_virtual_count() == len(filled)
     for k, entry in enumerate(filled if fits else []):
         last = tuple(n - 1 for n in shape[1:])
@@ -130,9 +132,9 @@ def _check_process(path: Path, count: int) -> None:
         raise UsageError(f"{path}: has {count} shards, but this process may open {limit} files (ulimit -n)")
 
 
-def _check_shard(path: Path, entry: Entry, digest: object, virtual: Mapping[str, Any]) -> None:
+def _check_shard(path: Path, kind: str, entry: Entry, digest: object, virtual: Mapping[str, Any]) -> None:
     shard = path.parent / entry.name
-    hint = "`artsim batch … --resume` computes what is missing"
+    hint = f"`artsim {kind} … --resume` computes what is missing"
     try:
         status = shard.lstat()
     except FileNotFoundError:
@@ -149,14 +151,14 @@ def _check_shard(path: Path, entry: Entry, digest: object, virtual: Mapping[str,
         raise ModelError(str(error)) from None
     with closing(file), reading(shard):
         refuse_virtual(shard, theirs)
-        _check_content(path, shard, file, entry, digest, virtual)
+        _check_content(path, kind, shard, file, entry, digest, virtual)
 
 
 def _check_content(
-    path: Path, shard: Path, file: h5py.File, entry: Entry, digest: object, virtual: Mapping[str, Any]
+    path: Path, kind: str, shard: Path, file: h5py.File, entry: Entry, digest: object, virtual: Mapping[str, Any]
 ) -> None:
-    check_schema(shard, file, "batch", ("batch", "model", "provenance"))
-    facts = attributes_of(file["batch"])
+    check_schema(shard, file, kind, (*GROUPS[kind], "model", "provenance"))
+    facts = attributes_of(file[kind])
     if digest is None or facts.get("digest") != digest or facts.get("first_row") != entry.first_row:
         raise ModelError(
             f"{path}: shard {entry.name} is of another job than the index, or of another version of artsim"

@@ -292,7 +292,7 @@ def lay_out_groups(
         else:
             places[name] = section.group.placed(name, column.dtype, shape, variable.dims, attributes)
     if content.inputs:
-        lay_out_inputs(Section(root, "controls", labels.of_controls), content.inputs, content.rows)
+        lay_out_inputs(Section(root, "controls", labels.of_controls), content.inputs, content.rows, shards)
     lay_out_model(Section(root, "model", labels), content.model)
     hdf5.set_attributes(hdf5.Group(root, "provenance").id, content.provenance)
     return places

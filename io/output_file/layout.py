@@ -95,16 +95,27 @@ class Section:
         return attributes
 
 
-def lay_out_inputs(section: Section, inputs: Mapping[str, Array], samples: int) -> None:
-    """Write /controls of a rollout: an input common to all samples (rows, n), or one per sample (samples, rows, n)."""
+def lay_out_inputs(
+    section: Section, inputs: Mapping[str, Array], samples: int, shards: Sequence[tuple[str, int, int]] = ()
+) -> None:
+    """Write /controls of a rollout: an input common to all samples (rows, n), or one per sample (samples, rows, n), in
+    an index of shards those of the files (name, first row, rows)."""
     section.fixed("time", inputs["time"])
     section.scales(["dof"] + ["actuator"] * ("control" in inputs))
     if any(values.ndim == 3 for values in inputs.values()):
         section.group.bare_dimension("sample", samples)
     section.fixed("start_step", inputs["start_step"])
     for name in schema.CONTROL_VALUES:
-        if name in inputs:
-            section.fixed(name, inputs[name], variable=schema.sample_input(name) if inputs[name].ndim == 3 else None)
+        if name not in inputs:
+            continue
+        values, variable = inputs[name], schema.sample_input(name)
+        if values.ndim == 2:
+            section.fixed(name, values)
+        elif shards and values.size:
+            attributes = section.attributes(name, variable)
+            section.group.virtual(name, variable.dtype, values.shape, variable.dims, attributes, shards)
+        else:
+            section.fixed(name, values, variable=variable)
     section.fixed("n_valid", np.int64(len(inputs["time"])))
 
 

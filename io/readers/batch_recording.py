@@ -9,8 +9,6 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.gate.shard_table import read_entries
-from artsim.io.gate.values import attributes_of
 from artsim.io.readers.output import read_labels
 from artsim.io.readers.sampled_output import SampledOutput
 from artsim.sim.foundation.errors import ModelError
@@ -25,22 +23,17 @@ _BLOCK_ROWS = 1 << 20
 class BatchRecording(SampledOutput):
     """Quantities of many configurations: `batch["gravity"]` is (rows, nv), `batch["status"]` says which rows are NaN.
 
-    `labels` name the entries (`link`: the requested links), `variables` are the names, inputs first. `shards` is the
-    table of an index, empty for a file with rows of its own. `digest` identifies the job, if it is stored.
+    `labels` name the entries (`link`: the requested links), `variables` are the names, inputs first.
     """
 
     group_name = "batch"
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         """Use open_output: `file` must have passed the gate."""
-        super().__init__(path, file, "batch", ("batch", "model", "provenance"))
+        super().__init__(path, file, ("batch", "model", "provenance"))
         group = file["batch"]
-        facts = attributes_of(group)
-        self.at = str(facts["at"])
-        self.reduced, self.packed = bool(facts["reduced"]), bool(facts["packed"])
-        self.first_row, self.rows_of_job = int(facts["first_row"]), int(facts["rows_of_job"])
-        self.digest: str | None = facts.get("digest")
-        self.shards = read_entries(path, file)
+        self.at = str(self.facts["at"])
+        self.reduced, self.packed = bool(self.facts["reduced"]), bool(self.facts["packed"])
         self.labels = read_labels(path, group)
         self.variables = tuple(name for name in schema.BATCHED if name in group)
         self.rows = int(group["status"].shape[0])
@@ -71,7 +64,7 @@ class BatchRecording(SampledOutput):
         """The content that `artsim info FILE` prints, as plain data."""
         return {
             "file": str(self.path),
-            "bytes": self.path.stat().st_size + sum(shard.bytes for shard in self.shards),
+            "bytes": self._bytes,
             **self.attrs,
             "model": self.model,
             "warnings": self.warnings,

@@ -9,7 +9,7 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.gate.values import attributes_of, read_whole, reading
+from artsim.io.gate.values import read_whole, reading
 from artsim.io.readers.output import read_labels
 from artsim.io.readers.sampled_output import SampledOutput
 from artsim.sim.foundation.errors import ModelError
@@ -33,12 +33,11 @@ class RolloutRecording(SampledOutput):
 
     def __init__(self, path: Path, file: h5py.File) -> None:
         """Use open_output: `file` must have passed the gate."""
-        super().__init__(path, file, "rollout", ("rollout", "controls", "model", "provenance"))
+        super().__init__(path, file, ("rollout", "controls", "model", "provenance"))
         group = file["rollout"]
         self.labels = read_labels(path, group)
         self.variables = tuple(name for name in schema.ROLLED if name in group)
         self.samples = int(group["status"].shape[0])
-        self.first_row = int(attributes_of(group).get("first_row", 0))
         self.rows = int(group["time"].shape[0])
         for name in self.variables:
             self._check_shape(name, group[name])
@@ -96,6 +95,11 @@ class RolloutRecording(SampledOutput):
         """Number of samples that were not simulated, since the rollout was interrupted."""
         return self._count(schema.RUNNING)
 
+    @property
+    def interrupted(self) -> bool:
+        """True if samples are missing."""
+        return self.missing > 0
+
     def _count(self, status: int) -> int:
         """Number of samples of this status."""
         starts = range(0, self.samples, _BLOCK_SAMPLES)
@@ -105,12 +109,15 @@ class RolloutRecording(SampledOutput):
         """The content that `artsim info FILE` prints, as plain data."""
         return {
             "file": str(self.path),
-            "bytes": self.path.stat().st_size,
+            "bytes": self._bytes,
             **self.attrs,
             "model": self.model,
             "warnings": self.warnings,
             "samples": self.samples,
             "rows": self.rows,
+            "first_row": self.first_row,
+            "rows_of_job": self.rows_of_job,
+            "shards": [shard.name for shard in self.shards],
             "stopped": self.stopped,
             "missing": self.missing,
             **self.names_told(),

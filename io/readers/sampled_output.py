@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from artsim.io.format.variable import Variable
-from artsim.io.gate.values import reading
+from artsim.io.gate.shard_table import read_entries
+from artsim.io.gate.values import attributes_of, reading
 from artsim.io.readers.labelled_rows import LabelledRows
 from artsim.io.readers.output import Output
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
+
+if TYPE_CHECKING:
+    import h5py
 
 
 class SampledOutput(Output, LabelledRows):
@@ -17,6 +23,33 @@ class SampledOutput(Output, LabelledRows):
 
     group_name: ClassVar[str]
     unlisted: ClassVar[tuple[str, ...]] = ()  # names of the group that can be read but are no variables
+
+    def __init__(self, path: Path, file: h5py.File, groups: Sequence[str]) -> None:
+        """`file` must have passed the gate. Raises ModelError unless it is this kind of output, with these groups.
+
+        `first_row`, `rows_of_job`: the first of the file's samples, and the number of all, of which a shard has a part.
+        `shards` is the table of an index, empty for a file with rows of its own. `digest` identifies the job, if it is
+        stored.
+        """
+        super().__init__(path, file, self.group_name, groups)
+        self.facts = attributes_of(file[self.group_name])
+        self.first_row = int(self.facts.get("first_row", 0))
+        self.rows_of_job = int(self.facts.get("rows_of_job", file[self.group_name]["status"].shape[0]))
+        self.digest: str | None = self.facts.get("digest")
+        self.shards = read_entries(path, file)
+
+    @property
+    def interrupted(self) -> bool:
+        """True if samples are missing."""
+        return False
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def _bytes(self) -> int:
+        """The size of the file, and of its shards."""
+        return self.path.stat().st_size + sum(shard.bytes for shard in self.shards)
 
     def __contains__(self, name: object) -> bool:
         return name in self.variables

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from artsim.io.format import schema
-from artsim.io.output_file.batch_file import BatchWriter
+from artsim.io.output_file.batch_file import BatchWriter, Content
 from artsim.io.rollouts.content import COLUMNS, content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
 from artsim.io.rollouts.given import NOTHING, Given
@@ -72,9 +72,13 @@ class Outcome:
     most_held_inside: tuple[int, int, float, str, str, str] | None
     deepest: tuple[int, float]  # the sample that is deepest inside at its start, and the depth [m]
     messages: tuple[str, ...]  # about the first of those that stopped early
+    tally: Tally
     complete: bool = True
     output: Path | None = None  # None: nothing is written
     bytes: int = 0
+    kept: int = 0  # number of samples that existed before
+    notes: tuple[str, ...] = ()  # about shards
+    unfit: str = ""  # why the index of shards that are all there is not written
 
     @classmethod
     def of(cls, plan: Plan, tally: Tally, samples: int, seconds: float, **more: Any) -> Outcome:
@@ -97,6 +101,7 @@ class Outcome:
             most_held_inside=_held_told(plan, *tally.most_held),
             deepest=tally.deepest,
             messages=tuple(text for _, text in tally.stops),
+            tally=tally,
             **more,
         )
 
@@ -124,6 +129,8 @@ def roll(
     threads: int = 1,
     force: bool = False,
     strict: bool = False,
+    keep: bool = True,
+    content: Content | None = None,
     facts: Mapping[str, str | int | float] | None = None,
     on_block: Hand | None = None,
     progress: Callable[[int], None] | None = None,
@@ -137,6 +144,8 @@ def roll(
         given: starts and properties of samples that are not drawn; config.given names them.
         samples: the numbers of those to simulate; None: all.
         strict: whether a sample that stops early ends the work.
+        keep: whether the file of an interrupted rollout stays, with the samples that are done.
+        content: of the file; None: that of these samples.
         facts: attributes of /provenance besides the configuration.
         on_block: called with the number of the first sample and the arrays of a block, from any thread.
         progress: called with the number of finished samples. stop: True ends the work.
@@ -153,15 +162,18 @@ def roll(
         if complete:
             stream.keep_rollers()
         return stream.outcome(complete)
-    content = content_of(plan, config, stream.draws, controls, samples, facts or {})
-    with BatchWriter(output, content, force=force) as writer:
+    layout = content or content_of(plan, config, stream.draws, controls, samples, facts or {})
+    with BatchWriter(output, layout, force=force) as writer:
 
-        def keep() -> None:
-            """Write the file with the samples that are done, if there are any."""
-            if stream.done:
-                for start, stop in stream.missing():
-                    writer.write(start, stop - start, left_out(content, stop - start))
-                writer.commit()
+        def commit() -> bool:
+            """Finish the file, if it is to be kept; samples that are not done are marked."""
+            missing = stream.missing()
+            if missing and not (keep and stream.done):
+                return False
+            for start, stop in missing:
+                writer.write(start, stop - start, left_out(layout, stop - start))
+            writer.commit()
+            return True
 
         def write(start: int, block: dict[str, Array]) -> None:
             writer.write(start - samples.start, len(block["status"]), block)
@@ -169,10 +181,11 @@ def roll(
         try:
             complete = stream.run(write, progress, stop)
         except KeyboardInterrupt:
-            keep()
+            commit()
             raise
-        keep()
-        written = {"output": writer.path, "bytes": writer.bytes} if stream.done else {}
+        written = {"output": writer.path, "bytes": writer.bytes} if commit() else {}
+        if complete:
+            stream.keep_rollers()
         return stream.outcome(complete, **written)
 
 
@@ -367,7 +380,7 @@ def _sample_bytes(plan: Plan) -> int:
 def _block_samples(plan: Plan, samples: int, threads: int) -> int:
     """Samples per block: whole packs of about _BLOCK_BYTES of results, with at least one block per thread."""
     packs = max(1, _BLOCK_BYTES // (WIDTH * _sample_bytes(plan)))
-    return WIDTH * min(packs, -(-samples // (WIDTH * threads)))
+    return WIDTH * max(1, min(packs, -(-samples // (WIDTH * threads))))
 
 
 def _check_memory(plan: Plan, samples: int, threads: int) -> None:

@@ -42,9 +42,9 @@ STARTS = {
 
 def follow(log: str) -> None:
     """Have one local worker perform an order that never ends."""
-    from artsim.io.batches.shard_runs import Watch
-    from artsim.io.batches.shards import Shard
-    from artsim.io.batches.workers import follow as follow_workers
+    from artsim.io.shards.shard_runs import Watch
+    from artsim.io.shards.shards import Shard
+    from artsim.io.shards.workers import follow as follow_workers
 
     watch = Watch(done=lambda *_: None, rows=lambda _: None, stop=lambda: False)
     follow_workers(1, {Shard(1, 1, Path("none"), 0, 1): log}, _never_ending, lambda *_: None, watch)  # type: ignore[arg-type,return-value]

@@ -92,9 +92,10 @@ IO_ROOMS: dict[str, set[str]] = {
     "inputs": {"format", "gate", "readers"},
     "runs": {"format", "gate", "output_file", "readers", "exports", "inputs"},
     "expressions": {"format"},
-    "rollouts": {"format", "output_file", "readers", "inputs", "runs", "expressions"},
+    "shards": {"format", "gate", "output_file", "readers", "inputs", "runs"},
+    "rollouts": {"format", "output_file", "readers", "inputs", "runs", "expressions", "shards"},
     "environments": {"format", "inputs", "runs", "expressions", "rollouts"},
-    "batches": {"format", "gate", "output_file", "readers", "exports", "inputs", "runs"},
+    "batches": {"format", "gate", "output_file", "readers", "exports", "inputs", "runs", "shards"},
 }
 """The rooms of io, likewise; settings.py, beside them, imports no other file of io."""
 SCIPY = {

@@ -22,7 +22,7 @@ import xarray
 
 import artsim
 from artsim.io.batches import batch as batch_module
-from artsim.io.batches.batch import Job, Outcome, compute_rows, prepare
+from artsim.io.batches.batch import Job, compute_rows, prepare
 from artsim.io.batches.configuration import BatchConfig
 from artsim.io.format import schema
 from artsim.io.format.labels import DIMENSIONS, Labels, labels_of
@@ -31,6 +31,7 @@ from artsim.io.output_file import batch_file
 from artsim.io.output_file.claim import claim
 from artsim.io.readers.batch_recording import BatchRecording
 from artsim.io.readers.recording import open_recording
+from artsim.io.shards.job import Outcome
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation import memory
 from artsim.sim.foundation.errors import (
@@ -552,6 +553,7 @@ def peak_memory(*arguments: object) -> int:
         from pathlib import Path
         from artsim.io.batches.batch import compute_rows, prepare
         from artsim.io.batches.configuration import BatchConfig
+from artsim.io.shards.job import Outcome
         from artsim.loaders.load import load_articulation
         config = BatchConfig(quantities=("gravity",), samples=int(sys.argv[2]))
         with prepare(load_articulation(sys.argv[1]), config) as job:

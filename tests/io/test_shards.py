@@ -26,14 +26,15 @@ import pytest
 import xarray
 
 import artsim
-from artsim.io.batches import scheduler
-from artsim.io.batches.batch import Job, Outcome, prepare
+from artsim.io.batches.batch import Job, prepare
 from artsim.io.batches.configuration import BatchConfig
-from artsim.io.batches.shard_runs import Runner, compute_file, compute_shards, run_here
-from artsim.io.batches.shards import plan, shard_path
 from artsim.io.format import schema
 from artsim.io.gate.shard_table import MAX_SHARDS
 from artsim.io.inputs.sampling import BLOCK
+from artsim.io.shards import scheduler
+from artsim.io.shards.job import Outcome
+from artsim.io.shards.shard_runs import Runner, compute_file, compute_shards, run_here
+from artsim.io.shards.shards import plan, shard_path
 from artsim.loaders.load import load_articulation
 from artsim.sim.foundation.errors import ModelError, StorageError
 from tests.conftest import ROOT
@@ -345,7 +346,8 @@ def test_one_thread_of_a_worker_makes_the_job() -> None:
     """Loading a kernel in two threads at once crashes the process."""
     given, made = job(), list[str]()
 
-    def load(config: BatchConfig) -> Job:
+    def load(text: str) -> Job:
+        config = BatchConfig.from_json(text)
         made.append(config.model)
         time.sleep(0.1)
         return given

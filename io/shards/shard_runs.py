@@ -1,4 +1,4 @@
-"""Computes the missing shards of a batch, in this process or by a runner, and then writes the index."""
+"""Computes the missing shards of a job, in this process or by a runner, and then writes the index."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from artsim.io.batches.batch import Job, Outcome, compute_rows, content_of
-from artsim.io.batches.shard_index import write_index
-from artsim.io.batches.shards import Finished, OtherJobError, Shard, finished, finished_file, known_sums
-from artsim.io.inputs.limit_check import BeyondLimits
 from artsim.io.readers.open_output import open_output
+from artsim.io.shards.job import Job, Outcome
+from artsim.io.shards.shard_index import write_index
+from artsim.io.shards.shards import Finished, OtherJobError, Shard, finished, finished_file, known_sums
 from artsim.sim.foundation.errors import ModelError
 
 _TOLD_ROWS = 5  # failed rows named in the outcome
@@ -72,13 +71,13 @@ def compute_shards(
         complete=complete,
         kept=_rows(kept),
         notes=tuple(notes),
-        beyond=BeyondLimits.together(shard.beyond for shard in found),
+        told=job.told.together(shard.told for shard in found),
         unfit=unfit,
     )
 
 
 def run_here(job: Job, **options: Any) -> Runner:
-    """A runner of this process, with options of compute_rows; a shard is hashed while the next one is computed."""
+    """A runner of this process, with options of Job.compute; a shard is hashed while the next one is computed."""
 
     def run(todo: Sequence[Shard], watch: Watch) -> bool:
         hashed: list[tuple[Shard, Future[Finished]]] = []
@@ -111,25 +110,25 @@ def compute_one(job: Job, shard: Shard, stop: Callable[[], bool], **options: Any
 def _compute(
     job: Job, shard: Shard, rows: Callable[[int], None], stop: Callable[[], bool], options: Mapping[str, Any]
 ) -> Outcome:
-    return compute_rows(
-        job, shard.first, shard.last, shard.path, force=True, signed=True, progress=rows, stop=stop, **options
+    return job.compute(
+        shard.first, shard.last, shard.path, force=True, signed=True, progress=rows, stop=stop, **options
     )
 
 
 def finished_now(shard: Shard, outcome: Outcome) -> Finished:
     """The entry of a shard just written; its bytes are hashed."""
-    return Finished.of(shard.path, shard.first, outcome.rows, outcome.failed, outcome.failed_rows, outcome.beyond)
+    return Finished.of(shard.path, shard.first, outcome.rows, outcome.failed, outcome.failed_rows, outcome.told)
 
 
 def compute_file(job: Job, output: Path, *, resume: bool = False, **options: Any) -> Outcome:
-    """Compute all rows into one file, with options of compute_rows; `resume` keeps a complete file of the job."""
+    """Compute all rows into one file, with options of Job.compute; `resume` keeps a complete file of the job."""
     found = finished_file(job, output) if resume else None
     if found is None:
-        return compute_rows(job, 0, job.rows, output, signed=resume, **options)
+        return job.compute(0, job.rows, output, signed=resume, **options)
     entry = found.entry
     notes = (f"{output} is complete already",)
     counted = (output, entry.rows, 0.0, entry.bytes, entry.failed, found.failed_rows)
-    return Outcome(*counted, kept=entry.rows, notes=notes, beyond=found.beyond)
+    return Outcome(*counted, kept=entry.rows, notes=notes, told=found.told)
 
 
 def _kept(job: Job, output: Path, mine: Sequence[Shard]) -> dict[Shard, Finished]:
@@ -161,5 +160,5 @@ def _finish(job: Job, output: Path, shards: Sequence[Shard], done: Mapping[Shard
         entries.append(found.entry)
     with open_output(shards[0].path) as first:  # metadata of a shard: the same for every writer
         created, provenance = str(first.attrs.get("created")), first.provenance
-    write_index(output, content_of(job, 0, job.rows, provenance, signed=True), entries, created)
+    write_index(output, job.content(0, job.rows, provenance), entries, created)
     return f"all {len(shards)} shards are there: wrote the index {output}"

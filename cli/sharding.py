@@ -1,10 +1,10 @@
-"""The options that divide a batch into shards, and how the shards are then computed."""
+"""The options that divide a batch or a rollout into shards, and how the shards are then computed."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,11 +12,10 @@ import click
 
 from artsim.cli.numbers import Whole
 from artsim.cli.options import refuse_own_input
-from artsim.io.batches.batch import Job, Outcome
-from artsim.io.batches.configuration import BatchConfig
 from artsim.io.batches.csv_output import STDOUT
-from artsim.io.batches.shards import check_new, check_shard_names, plan, shard_path
 from artsim.io.output_file.claim import check_output
+from artsim.io.shards.job import Job, Outcome
+from artsim.io.shards.shards import check_new, check_shard_names, plan, shard_path
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 
@@ -28,7 +27,7 @@ MOST_SHARDS = 100_000
 
 @dataclass(frozen=True)
 class Sharding:
-    """Which part of a batch this command computes, and where."""
+    """Which part of a job this command computes, and where."""
 
     shard: tuple[int, int] | None
     shards: int | None
@@ -40,17 +39,20 @@ class Sharding:
         """The number of shards; None: one file."""
         return self.shard[1] if self.shard else self.shards or (SHARDS if self.scheduler else None)
 
-    def check(self, config: BatchConfig, output: Path, *, force: bool) -> None:
-        """Refuse options that are wrong for any model. Raises UsageError, OutputError, BusyError."""
+    def check(
+        self, output: Path, inputs: Sequence[str | None], for_workers: Callable[[], object], *, force: bool
+    ) -> None:
+        """Refuse options that are wrong for any model. `inputs`: files that no output may overwrite; `for_workers`
+        refuses what other processes cannot read. Raises UsageError, OutputError, BusyError."""
         if self.shard and (self.shards or self.scheduler):
             raise UsageError("--shard is one shard of a job system's; --shards and --scheduler compute all of them")
         if self.resume and force:
             raise UsageError("--resume keeps what fits, --force overwrites it: give one of them")
         if self.scheduler:
-            from artsim.io.batches.scheduler import check_scheduler, for_workers
+            from artsim.io.shards.scheduler import check_scheduler
 
             check_scheduler(self.scheduler)
-            for_workers(config)
+            for_workers()
         if self.count or self.resume:
             check_shard_names(output, self.count or 1)
         numbers = [self.shard[0]] if self.shard else range(1, (self.count or 0) + 1)
@@ -60,8 +62,7 @@ class Sharding:
         if self.count and not (self.resume or force):
             check_new(paths)
         for path in paths:
-            given = config.input or ""
-            refuse_own_input(path, config.model, config.load.get("loops"), given, given.rpartition(":")[0])
+            refuse_own_input(path, *inputs)
             check_output(path, force=force or self.resume)
 
     def compute(
@@ -75,11 +76,11 @@ class Sharding:
         force: bool,
         **options: Any,
     ) -> Outcome:
-        """Compute the batch, its shards or one of them.
+        """Compute the rows, their shards or one of them.
 
-        `work` is the function that worker processes call with an order; `options` are those of compute_rows.
+        `work` is the function that worker processes call with an order; `options` are those of Job.compute.
         """
-        from artsim.io.batches.shard_runs import compute_file, compute_shards, run_here
+        from artsim.io.shards.shard_runs import compute_file, compute_shards, run_here
 
         watch: dict[str, Any] = {"resume": self.resume, "progress": progress, "stop": stop}
         if self.count is None:
@@ -89,7 +90,7 @@ class Sharding:
         if self.scheduler is None:
             run = run_here(job, **options)
         else:
-            from artsim.io.batches.scheduler import run_on
+            from artsim.io.shards.scheduler import run_on
 
             run = run_on(self.scheduler, job, work, **options)
         return compute_shards(job, output, shards, mine, run, **watch)
@@ -130,7 +131,7 @@ SHARDING_OPTIONS = (
         "you trust and that trusts you, tcp://HOST:PORT or tls://HOST:PORT.",
     ),
     click.option(
-        "--resume", is_flag=True, help="Keep complete shards that match this batch and compute the missing ones."
+        "--resume", is_flag=True, help="Keep complete shards that match these options and compute the missing ones."
     ),
 )
 

@@ -1,6 +1,7 @@
-"""The index of a batch in shards: a small HDF5 file that presents the files with the rows as one batch.
+"""The index of a job in shards: a small HDF5 file that presents the files with the rows as one output.
 
-/batch holds virtual datasets over the shards, which are found by name in the folder of the index; /shards lists them.
+/batch or /rollout holds virtual datasets over the shards, which are found by name in the folder of the index; /shards
+lists them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A batch in shards, each a separate file: the plan of their rows, and whether an existing file belongs to the job.
+"""A job in shards, each a separate file: the plan of their rows, and whether an existing file belongs to the job.
 
 The plan depends only on the numbers of rows and of shards, so every host makes the same one. A shard gets its final
 name only when it is complete, and its digest identifies the job it belongs to.
@@ -13,48 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.io.batches.batch import Job
 from artsim.io.gate.gate import open_gated
 from artsim.io.gate.shard_table import MAX_SHARDS, Entry, is_plain
 from artsim.io.inputs.array_files import sha256_of
-from artsim.io.inputs.limit_check import BeyondLimits
 from artsim.io.inputs.sampling import BLOCK
-from artsim.io.readers.batch_recording import BatchRecording
 from artsim.io.readers.open_output import open_output
+from artsim.io.readers.sampled_output import SampledOutput
+from artsim.io.shards.job import Job
 from artsim.sim.foundation.errors import MissingInputError, ModelError, OutputError, UsageError
 from artsim.sim.foundation.records import WIDTH
 
 SUFFIXES = (".h5", ".hdf5")
 _TOLD_ROWS = 5
 _BLOCK_ROWS = 1 << 16
-
-_OPTIONS = {
-    "artsim": "the version of artsim",
-    "model": "the text of MODEL",
-    "base": "--base",
-    "balance_inertia": "--balance-inertia",
-    "ignore_unsupported": "--ignore-unsupported",
-    "density": "--density",
-    "gravity": "--gravity",
-    "quantities": "--compute",
-    "links": "--links",
-    "reduced": "--reduced",
-    "at": "--at",
-    "packed": "--packed",
-    "float32": "--float32",
-    "source.kind": "the kind of input",
-    "source.rows": "the number of rows",
-    "source.seed": "--seed",
-    "source.start": "--q0",
-    "source.distribution": "--distribution",
-    "source.scales.qvel": "--velocity",
-    "source.scales.qacc": "--acceleration",
-    "source.scales.tau": "--torque",
-    "source.scales.wrench": "--wrench",
-    "source.sha256": "the content of --input",
-    "source.dataset": "--input",
-}
-"""The facts that determine the rows' bytes (Job.facts), with the option that sets each; in order of reporting."""
 
 
 # ---- the plan
@@ -104,25 +75,27 @@ def check_new(paths: Sequence[Path]) -> None:
             raise OutputError(f"{path}: exists already; --resume keeps what fits, --force overwrites it")
 
 
+def absolute(name: str | os.PathLike[str]) -> str:
+    """A name that other processes of this machine, or of one with the same folders, can use."""
+    return str(Path.cwd() / name)
+
+
 # ---- existing files
 
 
 class Finished(NamedTuple):
-    """A complete shard or single file: its entry, the first failed rows, numbered over the whole job, and the rows
-    beyond joint limits.
-    """
+    """A complete shard or single file: its entry, the first failed rows, numbered over the whole job, and what is told
+    of its rows."""
 
     entry: Entry
     failed_rows: tuple[int, ...]
-    beyond: BeyondLimits
+    told: Any
 
     @classmethod
-    def of(
-        cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int], beyond: BeyondLimits
-    ) -> Finished:
+    def of(cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int], told: Any) -> Finished:
         """The record of a file just written; its bytes are hashed."""
         size, digest = _sha256(path)
-        return cls(Entry(path.name, first, rows, size, digest, failed), tuple(failed_rows), beyond)
+        return cls(Entry(path.name, first, rows, size, digest, failed), tuple(failed_rows), told)
 
 
 def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | None:
@@ -132,13 +105,13 @@ def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | No
     """
     try:
         with open_output(shard.path) as output:
-            if not isinstance(output, BatchRecording) or output.shards:
-                raise ModelError(f"{shard.path}: is no shard of a batch")
+            if not isinstance(output, job.recording) or output.shards:
+                raise ModelError(f"{shard.path}: is no shard of a {job.recording.group_name}")
             check_same(job, output)
-            if (output.first_row, output.rows) != (shard.first, shard.last - shard.first):
+            if (output.first_row, len(output)) != (shard.first, shard.last - shard.first):
                 raise OtherJobError(f"{shard.path}: holds rows {output.first_row} …, want {shard.first} …")
-            told = (*failures(output), beyond_limits(job, output))
-            done = Finished.of(shard.path, output.first_row, output.rows, *told)
+            told = (*failures(job, output), job.told_of(output))
+            done = Finished.of(shard.path, output.first_row, len(output), *told)
     except OtherJobError:
         raise
     except (MissingInputError, ModelError):
@@ -155,7 +128,7 @@ def known_sums(job: Job, output: Path) -> dict[str, str]:
         return {}
     file, _ = open_gated(output, shards=False)
     try:
-        index = BatchRecording(output, file) if "shards" in file else None
+        index = job.recording(output, file) if "shards" in file else None
         if index is None:
             raise OutputError(f"{output}: exists already and is no index of shards; --force overwrites it")
         check_same(job, index)
@@ -169,20 +142,22 @@ def finished_file(job: Job, path: Path) -> Finished | None:
     if not path.exists():
         return None
     with open_output(path) as output:
-        if not isinstance(output, BatchRecording) or output.digest is None:
+        if not isinstance(output, job.recording) or output.digest is None:
             raise OutputError(f"{path}: does not say of which job it is; --force overwrites it")
         check_same(job, output)
-        failed, rows = failures(output)
+        if output.interrupted:
+            raise OutputError(f"{path}: was interrupted; --force begins anew, --shards keeps those that are complete")
+        failed, rows = failures(job, output)
         size = path.stat().st_size
-        entry = Entry(path.name, output.first_row, output.rows, size, "", failed)
-        return Finished(entry, rows, beyond_limits(job, output))
+        entry = Entry(path.name, output.first_row, len(output), size, "", failed)
+        return Finished(entry, rows, job.told_of(output))
 
 
 class OtherJobError(ModelError):
     """A file that belongs to another job."""
 
 
-def check_same(job: Job, output: BatchRecording) -> None:
+def check_same(job: Job, output: SampledOutput) -> None:
     """Raise OtherJobError, naming the first option that differs, unless the file belongs to the job."""
     if output.digest != job.digest:
         import json
@@ -191,13 +166,13 @@ def check_same(job: Job, output: BatchRecording) -> None:
             theirs = json.loads(output.provenance.get("facts", "{}"))
         except (ValueError, TypeError, RecursionError):
             theirs = {}
-        raise OtherJobError(f"{output.path}: is of another job: {difference(job.facts, theirs)}")
+        raise OtherJobError(f"{output.path}: is of another job: {difference(job, theirs)}")
 
 
-def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
+def difference(job: Job, theirs: Mapping[str, Any]) -> str:
     """The first difference between the facts of two jobs, in words."""
-    ours, theirs = _flat(ours), _flat(theirs)
-    for key, option in _OPTIONS.items():
+    ours, theirs = _flat(job.facts), _flat(theirs)
+    for key, option in job.options.items():
         here, there = ours.get(key), theirs.get(key)
         if here != there:
             told = all(len(str(value)) <= 60 for value in (here, there)) and None not in (here, there)
@@ -205,24 +180,14 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     return "its inputs differ" if theirs else "it does not say of which"
 
 
-def failures(output: BatchRecording) -> tuple[int, tuple[int, ...]]:
+def failures(job: Job, output: SampledOutput) -> tuple[int, tuple[int, ...]]:
     """The number of failed rows, and the first of them, numbered over the whole job."""
     count, told = 0, list[int]()
-    for start in range(0, output.rows, _BLOCK_ROWS):
-        bad = np.flatnonzero(output.read("status", start, start + _BLOCK_ROWS))
+    for start in range(0, len(output), _BLOCK_ROWS):
+        bad = np.flatnonzero(output.read("status", start, start + _BLOCK_ROWS) != job.success)
         told += [output.first_row + start + int(k) for k in bad[: _TOLD_ROWS - len(told)]]
         count += len(bad)
     return count, tuple(told)
-
-
-def beyond_limits(job: Job, output: BatchRecording) -> BeyondLimits:
-    """The given rows of an existing file that are beyond joint limits."""
-    check = job.limit_check()
-    if check is None or "qpos" not in output:
-        return BeyondLimits()
-    for start in range(0, output.rows, _BLOCK_ROWS):
-        check.see(output.first_row + start, output.read("qpos", start, min(start + _BLOCK_ROWS, output.rows)))
-    return check.found
 
 
 def _flat(facts: Any, prefix: str = "") -> dict[str, Any]:

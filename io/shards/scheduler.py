@@ -1,4 +1,4 @@
-"""Computes shards of a batch on the workers of a dask.distributed cluster, or in local processes (workers.py).
+"""Computes shards on the workers of a dask.distributed cluster, or in local processes (workers.py).
 
 A worker receives an order as text: the configuration, from which it rebuilds the job, and which shard to write to which
 file. It answers with text. If a worker dies, dask gives its shard to another one, which writes the same bytes.
@@ -16,24 +16,19 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from artsim.io.batches import workers
-from artsim.io.batches.batch import Job
-from artsim.io.batches.configuration import BatchConfig
-from artsim.io.batches.shard_runs import Runner, Watch, compute_one
-from artsim.io.batches.shards import Finished, Shard, difference
-from artsim.io.batches.workers import Work
 from artsim.io.gate.shard_table import Entry
-from artsim.io.inputs.configurations import is_stream
-from artsim.io.inputs.limit_check import BeyondLimits
-from artsim.io.runs.progress import warm
+from artsim.io.shards import workers
+from artsim.io.shards.job import Job
+from artsim.io.shards.shard_runs import Runner, Watch, compute_one
+from artsim.io.shards.shards import Finished, Shard, absolute, difference
+from artsim.io.shards.workers import Work
 from artsim.sim.foundation import errors
 from artsim.sim.foundation.errors import ArtsimError, ModelError, StoppedError, UsageError
-from artsim.sim.quantities.compute_records import COMPUTE
 
 _POLL = 0.1  # s
 _CONNECT = 20.0  # s
@@ -48,22 +43,6 @@ def check_scheduler(address: str) -> None:
         raise UsageError(f"--scheduler {address}: want tcp://HOST:PORT, or local:N for N processes on this machine")
     if not local and find_spec("distributed") is None:
         raise UsageError("--scheduler needs dask, which is not installed: pip install 'artsim[dask]'")
-
-
-def for_workers(config: BatchConfig) -> BatchConfig:
-    """The configuration with absolute file names, for other processes. Raises UsageError if it reads a stream."""
-    if config.model == "-" or is_stream(config.input or ""):
-        raise UsageError("--scheduler: workers cannot read standard input; name the file")
-    load = dict(config.load)
-    load["packages"] = {name: _absolute(folder) for name, folder in (load.get("packages") or {}).items()}
-    for name in ("mesh_root", "loops"):
-        load[name] = _absolute(load[name]) if load.get(name) else None
-    given = None if config.input is None else _absolute(config.input)
-    return replace(config, model=_absolute(config.model), input=given, load=load)
-
-
-def _absolute(name: str) -> str:
-    return str(Path.cwd() / name)
 
 
 # ---- in this process
@@ -86,26 +65,25 @@ def run_on(address: str, job: Job, work: Work, **options: Any) -> Runner:
         orders = {shard: _order(job, shard, options) for shard in todo}
         local = _LOCAL.fullmatch(address)
         if local:
-            return workers.follow(int(local[1]), orders, work, _read, watch)
+            return workers.follow(int(local[1]), orders, work, partial(_read, job), watch)
         with _quiet(), _client(address) as client:
-            return _follow(client, orders, work, watch)
+            return _follow(client, job, orders, work, watch)
 
     return run
 
 
 def _order(job: Job, shard: Shard, options: Mapping[str, Any]) -> str:
-    config, path = for_workers(job.config), _absolute(str(shard.path))
     return json.dumps(
         {
-            "config": config.to_json(),
+            "config": job.for_workers(),
             "facts": job.facts,
-            "shard": [shard.number, shard.of, path, shard.first, shard.last],
+            "shard": [shard.number, shard.of, absolute(shard.path), shard.first, shard.last],
             "options": dict(options),
         }
     )
 
 
-def _follow(client: Any, orders: Mapping[Shard, str], work: Work, watch: Watch) -> bool:
+def _follow(client: Any, job: Job, orders: Mapping[Shard, str], work: Work, watch: Watch) -> bool:
     """Submit the orders and wait until all are done; False if `watch.stop` ended the wait."""
     name = f"artsim-{uuid.uuid4().hex}"
     pending = {
@@ -114,7 +92,7 @@ def _follow(client: Any, orders: Mapping[Shard, str], work: Work, watch: Watch) 
     while pending:
         for future in [future for future in pending if future.done()]:
             shard = pending.pop(future)
-            watch.done(shard, _result(future, shard))
+            watch.done(shard, _result(job, future, shard))
             watch.rows(0)
         if pending and watch.stop():
             client.cancel(list(pending))
@@ -123,7 +101,7 @@ def _follow(client: Any, orders: Mapping[Shard, str], work: Work, watch: Watch) 
     return True
 
 
-def _result(future: Any, shard: Shard) -> Finished:
+def _result(job: Job, future: Any, shard: Shard) -> Finished:
     """The result of a finished task. Raises what the worker raised."""
     from distributed import KilledWorker
 
@@ -138,10 +116,10 @@ def _result(future: Any, shard: Shard) -> Finished:
     except Exception as error:  # an error in the worker or in transmission
         what = f"{type(error).__name__}: {error}".split("\n", 1)[0]
         raise ArtsimError(f"internal error in a worker, shard {shard.number} of {shard.of}: {what}") from None
-    return _read(answer, shard)
+    return _read(job, answer, shard)
 
 
-def _read(text: str, shard: Shard) -> Finished:
+def _read(job: Job, text: str, shard: Shard) -> Finished:
     """Parse a worker's answer. Raises the error that the answer reports."""
     try:
         answer = json.loads(text)
@@ -150,8 +128,7 @@ def _read(text: str, shard: Shard) -> Finished:
     if "error" in answer:
         kind = getattr(errors, answer["error"], ArtsimError)
         raise kind(answer["message"])
-    beyond = BeyondLimits.from_plain(answer["beyond"])
-    return Finished(Entry(*answer["entry"]), tuple(answer["failed_rows"]), beyond)
+    return Finished(Entry(*answer["entry"]), tuple(answer["failed_rows"]), job.told.from_plain(answer["told"]))
 
 
 @contextlib.contextmanager
@@ -184,10 +161,10 @@ def _quiet() -> Iterator[None]:
 # ---- in a worker
 
 _making = threading.Lock()
-_jobs: dict[str, Job] = {}  # the last job, by its configuration: making one may require hashing a large input
+_jobs: dict[str, Any] = {}  # the last job, by its configuration: making one may require hashing a large input
 
 
-def perform(order: str, load: Callable[[BatchConfig], Job], stop: Callable[[], bool] | None = None) -> str:
+def perform(order: str, load: Callable[[str], Job], stop: Callable[[], bool] | None = None) -> str:
     """Compute the shard of an order and return the answer as text.
 
     `load` makes the job of a configuration; `stop` tells when to stop (None: when dask cancels the task).
@@ -196,14 +173,14 @@ def perform(order: str, load: Callable[[BatchConfig], Job], stop: Callable[[], b
         wanted = json.loads(order)
         job = job_of(wanted["config"], load)
         if job.facts != wanted["facts"]:
-            what = difference(wanted["facts"], job.facts)
+            what = difference(job, wanted["facts"])
             raise ModelError(f"worker on {socket.gethostname()}: sees another job: {what}")
         number, count, path, first, last = wanted["shard"]
         shard = Shard(number, count, Path(path), first, last)
         done = compute_one(job, shard, stop or _asked_to_stop(), **wanted["options"])
         if done is None:
             raise StoppedError(f"shard {number} of {count}: cancelled")
-        return json.dumps({"entry": done.entry, "failed_rows": done.failed_rows, "beyond": done.beyond})
+        return json.dumps({"entry": done.entry, "failed_rows": done.failed_rows, "told": done.told})
     except ArtsimError as error:
         return json.dumps({"error": type(error).__name__, "message": str(error)})
     except Exception as error:  # the client reports it as one line
@@ -211,13 +188,13 @@ def perform(order: str, load: Callable[[BatchConfig], Job], stop: Callable[[], b
         return json.dumps({"error": "ArtsimError", "message": what})
 
 
-def job_of(config: str, load: Callable[[BatchConfig], Job]) -> Job:
+def job_of(config: str, load: Callable[[str], Job]) -> Job:
     """The job of a configuration; of a worker's threads one makes it and loads the kernel while the others wait."""
     with _making:
-        job = _jobs.get(config)
+        job: Job | None = _jobs.get(config)
         if job is None:
-            job = load(BatchConfig.from_json(config))
-            warm([(COMPUTE, job.evaluation.width)])
+            job = load(config)
+            job.warm()
             _jobs.clear()
             _jobs[config] = job
         return job

@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from artsim.io.batches.shard_runs import Watch
-from artsim.io.batches.shards import Finished, Shard
+from artsim.io.shards.shard_runs import Watch
+from artsim.io.shards.shards import Finished, Shard
 from artsim.sim.foundation.apart import end_with
 from artsim.sim.foundation.errors import StoppedError
 
