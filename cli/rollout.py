@@ -160,6 +160,18 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts), "
     "gravity; centre: offsets of the links' centres of mass [m]. FILE (.npz, .csv) gives these for each sample.",
 )
+@click.option(
+    "--until",
+    default="",
+    metavar="EXPRESSION",
+    help="End a sample before the first step at whose state this is true: 'trunk.z < 0.2 or abs(knee) > 2'.",
+)
+@click.option(
+    "--cost",
+    default="",
+    metavar="EXPRESSION",
+    help="Sum of this over the steps of each sample, at the state before each: 'hip**2 + 0.1 * hip.velocity**2'.",
+)
 @partial(run_options, otherwise=_OTHERWISE)
 @scene_options
 @sharding_options
@@ -183,6 +195,8 @@ def rollout(
     spread: dict[str, float | tuple[float, float]],
     velocity_spread: float,
     randomise: tuple[dict[str, tuple[float, float]], list[str]],
+    until: str,
+    cost: str,
     threads: int | None,
     output: Path | None,
     force: bool,
@@ -202,7 +216,7 @@ def rollout(
     start_file = None if start in STARTS else start
     if start_file is not None and not Path(start).suffix:
         raise UsageError(f"--start {start!r} is not known{nearest(start, STARTS)}, and is no file")
-    config = RolloutConfig(samples, STARTS[0] if start_file else start, spread, velocity_spread, drawn)
+    config = RolloutConfig(samples, STARTS[0] if start_file else start, spread, velocity_spread, drawn, until, cost)
     sources = Sources(models, scene, tuple(control_files(options["control"])), start_file, tuple(tables))
     if output is not None:
         check_name(output)

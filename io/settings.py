@@ -5,7 +5,7 @@ The settings of a run among them, with their meanings, are in sim/runs/settings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
@@ -42,6 +42,9 @@ class RolloutSettings(RunSettings, total=False):
     # by property: the range of random factors, for `centre` of offsets [m]; or what is given, (samples, parts)
     randomise: Mapping[str, tuple[float, float] | ArrayLike]
 
+    until: str  # expression that ends a sample where it is not 0: "trunk.z < 0.2"
+    cost: str  # expression that is summed over the steps, at the state before each: `cost` (samples,)
+
 
 class SimulateOptions(RunSettings, total=False):
     """The options of artsim.simulate besides the robot."""
@@ -68,6 +71,8 @@ class RolloutOptions(RolloutSettings, total=False):
     output: str | PathLike[str] | None  # HDF5 or .npz file to write
     threads: int | None  # number of threads; None: one per core
     force: bool  # whether the output may overwrite a file
+    policy: Callable[[NDArray[Any], NDArray[Any], float], Any] | None  # of qpos, qvel and time: inputs of all samples
+    hold: int  # steps for which the inputs act that it gives
     check: bool  # whether samples that stop early are an error; False by default: `status` and `n_valid` tell of them
     progress: bool  # whether a bar shows the progress on a terminal or in a notebook
 

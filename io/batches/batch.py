@@ -64,7 +64,7 @@ class Job:
 
     recording = BatchRecording
     told = BeyondLimits
-    success = 0
+    successes = (0,)
     options = OPTIONS
 
     @property

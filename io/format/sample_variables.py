@@ -180,12 +180,14 @@ SAMPLES: dict[str, Variable] = {
     "rollout/worst_residual": line(
         "sample", "m/s or rad/s", "largest velocity that the solver left in a row of any step", dtype="f8"
     ),
+    "rollout/cost": line("sample", "1", "cost", "sum over the steps of --cost at the state before each", dtype="f8"),
     "rollout/n_valid": line("sample", "1", "rows before the sample ended", dtype="i8"),
     "rollout/status": line(
         "sample",
         "1",
         "state of the sample",
-        "0 not simulated, since the rollout was interrupted; 1 complete, 2 stopped at a non-finite state, 3 stopped",
+        "0 not simulated, since the rollout was interrupted; 1 complete, 2 stopped at a non-finite state, 3 stopped, "
+        "4 ended where it was to",
         dtype="i1",
     ),
     "rollout/coord_units": line("coord", "1", "unit of each position coordinate", dtype="str"),

@@ -18,6 +18,7 @@ from artsim.io.format.variable import Variable
 SCHEMA_VERSION = "1.0"
 CONVENTIONS = "CF-1.11 artsim-1"
 RUNNING, COMPLETE, NON_FINITE, INTERRUPTED = 0, 1, 2, 3
+ENDED = 4  # of samples, where they were to end
 STATUS_MEANING = {
     RUNNING: "running, or left by a writer that was killed",
     COMPLETE: "complete",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -43,8 +44,9 @@ class SampledOutput(Output, LabelledRows):
         """True if samples are missing."""
         return False
 
+    @abstractmethod
     def __len__(self) -> int:
-        raise NotImplementedError
+        """Number of samples."""
 
     @property
     def _bytes(self) -> int:

@@ -45,7 +45,7 @@ def content_of(
     for name in draws.properties:
         dims = schema.TABLE[f"rollout/{COLUMNS[name]}"].dims[1:]
         columns[COLUMNS[name]] = Column(dims, tuple(sizes[dim] for dim in dims), "f8")
-    own = ["unsolved_steps", "worst_residual", "n_valid", "status"]
+    own = [*(["cost"] if config.cost else []), "unsolved_steps", "worst_residual", "n_valid", "status"]
     if plan.touching is not None:
         held = ["held_steps", "held_depth"] if has_held(plan) else []
         own = ["start_depth", "sunk", "sunk_share", *held, *own]

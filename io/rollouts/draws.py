@@ -39,6 +39,8 @@ class RolloutConfig:
     velocity_spread: float = 0.0  # [rad/s, m/s]
     # range of factors by name in VARIED, of that of gravity, and of the offsets of centres of mass [m] along each axis
     randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    until: str = ""  # expression of the state that ends a sample where it is not 0
+    cost: str = ""  # expression of the state before each step that is summed over the steps
     given: tuple[str, ...] = ()  # what is given for each sample: qpos, qvel, properties
 
     def offsets(self) -> dict[str, tuple[float, float]]:

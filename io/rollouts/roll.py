@@ -21,6 +21,7 @@ from artsim.io.format import schema
 from artsim.io.output_file.batch_file import BatchWriter, Content
 from artsim.io.rollouts.content import COLUMNS, content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
+from artsim.io.rollouts.driven import Drive, DrivenRoller
 from artsim.io.rollouts.given import NOTHING, Given
 from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
 from artsim.io.runs.prepare import held_controls
@@ -129,6 +130,7 @@ def roll(
     threads: int = 1,
     force: bool = False,
     strict: bool = False,
+    drive: Drive | None = None,
     keep: bool = True,
     content: Content | None = None,
     facts: Mapping[str, str | int | float] | None = None,
@@ -144,6 +146,7 @@ def roll(
         given: starts and properties of samples that are not drawn; config.given names them.
         samples: the numbers of those to simulate; None: all.
         strict: whether a sample that stops early ends the work.
+        drive: what is done between steps; None: what the configuration asks for.
         keep: whether the file of an interrupted rollout stays, with the samples that are done.
         content: of the file; None: that of these samples.
         facts: attributes of /provenance besides the configuration.
@@ -156,7 +159,7 @@ def roll(
     samples = range(config.samples) if samples is None else samples
     if plan.config.is_python:
         raise UsageError("a rollout takes built-in controllers only; inputs over time are for --control")
-    stream = Stream(plan, config, controls, samples, threads, given, strict=strict)
+    stream = Stream(plan, config, controls, samples, threads, given, strict=strict, drive=drive)
     if output is None:
         complete = stream.run(on_block, progress, stop)
         if complete:
@@ -202,25 +205,42 @@ class Stream:
         given: Given = NOTHING,
         *,
         strict: bool = False,
+        drive: Drive | None = None,
     ) -> None:
         """`controls`: one for all of the samples, or one for each of them."""
         self.plan, self._strict = plan, strict
         self.draws = Draws(plan, config, given)
         self._controls, self._samples = controls, samples
+        self._drive = drive or Drive(config.until, config.cost)
+        crew = 1 if self._drive.policy is None else threads  # a policy is asked for all samples at once
+        threads //= crew
         self._block = _block_samples(plan, len(samples), threads)
+        if self._drive.policy is not None:
+            self._block = -(-len(samples) // WIDTH) * WIDTH
         blocks = -(-len(samples) // self._block)
         self._threads = max(1, min(threads, blocks))
         self._starts = iter(samples[:: self._block])
         self._lock, self._ended = threading.Lock(), False
-        kept = (take_roller(plan, controls[0], self._block) for _ in range(self._threads))
+        kept = (self._kept(controls[0]) for _ in range(self._threads))
         self._rollers = [roller for roller in kept if roller is not None]
         if missing := self._threads - len(self._rollers):
             _check_memory(plan, self._block, missing)
-            self._rollers += [make_roller(plan, controls[0], Results.of(plan, self._block)) for _ in range(missing)]
+            self._rollers += [self._roller(controls[0], crew) for _ in range(missing)]
         self.done = 0  # number of samples
         self._taken: list[int] = []  # the first samples of finished blocks
         self._tally = Tally()
         self._seconds = 0.0
+
+    def _kept(self, controls: Controls) -> Roller | None:
+        """A roller that has run before; None: there is none, or none that does what is to be done."""
+        return None if self._drive else take_roller(self.plan, controls, self._block)
+
+    def _roller(self, controls: Controls, threads: int) -> Roller:
+        """A new roller; `threads`: those of its own."""
+        results = Results.of(self.plan, self._block)
+        if self._drive:
+            return DrivenRoller(self.plan, controls, results, self._drive, threads)
+        return make_roller(self.plan, controls, results)
 
     def run(
         self,
@@ -315,10 +335,10 @@ class Stream:
     def _arrays(self, results: Results, start: int, variations: Variations) -> dict[str, Array]:
         """The variables of a block by name."""
         count, plan = len(variations), self.plan
-        stopped = results.stopped[:count]
-        valid = np.where(stopped < 0, row_count(plan), -(-stopped // plan.config.every))
+        every, stopped, ended = plan.config.every, results.stopped[:count], results.ended[:count]
+        valid = np.select([stopped >= 0, ended >= 0], [-(-stopped // every), ended // every + 1], row_count(plan))
         types = {name: schema.TABLE[f"rollout/{name}"].dtype for name in results.rows}
-        for k in np.flatnonzero(stopped >= 0):
+        for k in np.flatnonzero(valid < row_count(plan)):
             for name, values in results.rows.items():
                 values[k, valid[k] :] = np.nan if types[name] == "f8" else -1
         rows = {name: values[:count].astype(types[name], copy=False) for name, values in results.rows.items()}
@@ -329,10 +349,11 @@ class Stream:
             **{f"start_{name}": values for name, values in self.draws.given_starts(start, start + count).items()},
             **{COLUMNS[n]: x[:, 0] if VARIED.get(n) == "" else x for n, x in variations.factors.items()},
             **_depths(plan, results, count),
+            **({"cost": results.cost[:count]} if self._drive.cost else {}),
             "unsolved_steps": results.unsolved[:count],
             "worst_residual": results.residual[:count],
             "n_valid": valid,
-            "status": _status(results.reason[:count]),
+            "status": np.where(ended >= 0, schema.ENDED, _status(results.reason[:count])).astype(np.int8),
         }
 
 

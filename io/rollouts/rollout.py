@@ -23,6 +23,7 @@ from artsim.io.readers.output import opened
 from artsim.io.readers.rollout_recording import RolloutRecording
 from artsim.io.rollouts.content import COLUMNS
 from artsim.io.rollouts.draws import GIVEN, STARTS, RolloutConfig
+from artsim.io.rollouts.driven import Drive, Policy
 from artsim.io.rollouts.given import STATE, Given, given_values
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
@@ -41,6 +42,7 @@ from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import kernels
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED, row_count
+from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.wrench_inputs import with_pushes
 
 if TYPE_CHECKING:
@@ -119,6 +121,8 @@ def rollout(
     output: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     force: bool = False,
+    policy: Policy | None = None,
+    hold: int = 1,
     check: bool = False,
     progress: bool = False,
     **settings: Unpack[RolloutSettings],
@@ -163,6 +167,7 @@ def rollout(
             config,
             controls=check_rollout(plan, config, given),
             given=values,
+            drive=_drive(config, policy, hold, output),
             output=output,
             threads=threads or available_cores(),
             force=force,
@@ -177,6 +182,21 @@ def rollout(
         assert isinstance(opened, RolloutRecording)
         return opened
     return MemoryRollout(plan, arrays, outcome)
+
+
+def _drive(config: RolloutConfig, policy: Policy | None, hold: int, output: object) -> Drive:
+    """What is done between steps. Raises UsageError."""
+    if not 1 <= hold <= MAX_STEPS:
+        raise UsageError(f"hold is {hold}, want a number of steps from 1")
+    if policy is None and hold != 1:
+        raise UsageError("hold is for the inputs that a policy gives")
+    if policy is not None and not callable(policy):
+        raise UsageError(f"policy is {policy!r}, want a function of qpos, qvel and time")
+    if policy is not None and output is not None:
+        raise UsageError(
+            "a file holds inputs from which it is made again, which a policy does not tell before: no output"
+        )
+    return Drive(config.until, config.cost, policy, hold)
 
 
 def _tables(randomise: Mapping[str, Any], samples: int) -> tuple[dict[str, Any], dict[str, Any]]:

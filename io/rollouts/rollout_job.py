@@ -43,14 +43,14 @@ class RolloutJob:
         strict: whether a sample that stops early ends the work.
     """
 
-    recording, told, success = RolloutRecording, Tally, schema.COMPLETE
+    recording, told, successes = RolloutRecording, Tally, (schema.COMPLETE, schema.ENDED)
     options: Mapping[str, str] = {
         "artsim": "the version of artsim",
         "model": "the text of MODEL",
         "base": "--base",
         "shapes": "the content of meshes",
         "rollout.samples": "--samples",
-        **{f"rollout.{name}": f"--{name.replace('_', '-')}" for name in ("start", "velocity_spread")},
+        **{f"rollout.{name}": f"--{name.replace('_', '-')}" for name in ("start", "velocity_spread", "until", "cost")},
         **{f"run.{name}": f"--{name.replace('_', '-')}" for name in SETTINGS},
         "rollout.spread": "--spread",
         "rollout.randomise": "--randomise",

@@ -87,4 +87,4 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
             {name: np.ascontiguousarray(rollout.read_stored(name, sample, sample + 1)[0, :rows]) for name in variables}
         )
         status = int(rollout.read("status", sample, sample + 1)[0])
-        recorder.close(schema.COMPLETE if status == schema.COMPLETE else schema.NON_FINITE)
+        recorder.close(schema.COMPLETE if status in (schema.COMPLETE, schema.ENDED) else schema.NON_FINITE)

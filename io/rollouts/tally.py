@@ -75,7 +75,7 @@ class Tally(NamedTuple):
         most = int(held[:, HELD_DEPTH].argmax())
         share, depth_there, *links = sunk[far].tolist()
         return cls(
-            steps=int(np.where(stopped < 0, steps, stopped).sum()),
+            steps=int(np.select([stopped >= 0, block["ended"] >= 0], [stopped, block["ended"]], steps).sum()),
             stopped=int(np.count_nonzero(stopped >= 0)),
             inside=int(np.count_nonzero(depth > DEEP)),
             deepest=(first + deep, float(depth[deep])),
@@ -106,7 +106,7 @@ def _of_rows(stored: RolloutRecording, start: int, stop: int) -> Tally:
     held, sunk = np.full((count, 5), float(UNKNOWN)), np.full((count, 4), float(UNKNOWN))
     held[:, HELD_STEPS], held[:, HELD_DEPTH] = column("held_steps"), column("held_depth")
     sunk[:, 0], sunk[:, 1] = column("sunk_share"), column("sunk")
-    early = column("status") != schema.COMPLETE
+    early = np.isin(column("status"), (schema.NON_FINITE, schema.INTERRUPTED))
     block = {
         "start_depth": column("start_depth"),
         "sunk": sunk,
@@ -114,6 +114,7 @@ def _of_rows(stored: RolloutRecording, start: int, stop: int) -> Tally:
         "stopped": np.where(early, 0, -1),
         "unsolved": column("unsolved_steps"),
         "residual": column("worst_residual"),
+        "ended": np.full(count, -1),
     }
     stops = tuple((first + int(k), f"sample {first + k} stopped early") for k in np.flatnonzero(early)[:NAMED])
     return Tally.of_block(first, block, 0)._replace(steps=0, stops=stops)

@@ -1,5 +1,4 @@
-"""Job, the rows of `artsim batch` or the samples of `artsim rollout` as shards see them, and the outcome of computing
-them."""
+"""Job, the rows of a batch or the samples of a rollout as shards see them, and the outcome of computing them."""
 
 from __future__ import annotations
 
@@ -56,8 +55,8 @@ class Job(Protocol):
         """What is told of rows."""
 
     @property
-    def success(self) -> int:
-        """The status of a row without a failure."""
+    def successes(self) -> tuple[int, ...]:
+        """The status of rows without a failure."""
 
     @property
     def options(self) -> Mapping[str, str]:

@@ -184,7 +184,7 @@ def failures(job: Job, output: SampledOutput) -> tuple[int, tuple[int, ...]]:
     """The number of failed rows, and the first of them, numbered over the whole job."""
     count, told = 0, list[int]()
     for start in range(0, len(output), _BLOCK_ROWS):
-        bad = np.flatnonzero(output.read("status", start, start + _BLOCK_ROWS) != job.success)
+        bad = np.flatnonzero(~np.isin(output.read("status", start, start + _BLOCK_ROWS), job.successes))
         told += [output.first_row + start + int(k) for k in bad[: _TOLD_ROWS - len(told)]]
         count += len(bad)
     return count, tuple(told)

@@ -168,7 +168,36 @@ class Fleet:
                 place[:] = pack.contact.lanes.sunk[:, 1]
         return made.reshape(-1)[: self.n]
 
+    @property
+    def going(self) -> Array:
+        """(n,) True for the robots that take steps."""
+        alive: Array = self._tallies.alive.reshape(-1)[: self.n] == 1
+        return alive
+
+    @property
+    def solved_alone(self) -> int:
+        """Number of steps of robots whose rows the solver of a single robot solved, since the fleet was made."""
+        scratches = {id(pack.lanes.data.by_newton): int(pack.lanes.data.by_newton[0]) for pack in self._packs}
+        return sum(scratches.values())
+
+    def contact_tallies(self) -> tuple[Array, Array, Array]:
+        """(n,) depth of the deepest contact at the start, (n, 4) the hard contact that got deepest since, the present
+        state included, (n, 5) the contacts that hard loops hold inside; as in Results."""
+        width, packs = self._width, self._packs
+        depth, sunk, held = (np.zeros((len(packs) * width, *shape)) for shape in ((), (4,), (5,)))
+        if any(pack.contact is not None for pack in packs):
+            self._step_to(1)  # of no steps, which notes the depths
+        for k, pack in enumerate(packs):
+            if pack.contact is not None:
+                own, robots = pack.contact.lanes, slice(k * width, (k + 1) * width)
+                depth[robots], sunk[robots], held[robots] = own.start_depth, own.sunk, own.held
+        return depth[: self.n], sunk[: self.n], held[: self.n]
+
     # -------------------------------------------------------------- single robots
+
+    def end(self, robots: Array) -> None:
+        """Let robots take no more steps until they are reset; they stay at their states."""
+        self._tallies.alive.reshape(-1)[robots] = 0
 
     def reset(self, robots: Array, qpos: Array, qvel: Array, activation: Array) -> None:
         """Begin anew with some robots, at these states (robots, …); nothing of the others changes."""

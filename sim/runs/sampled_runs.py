@@ -74,7 +74,8 @@ class Results:
     `start_depth` (n,): depth of the deepest contact at the start [m], 0 without penetrations. `sunk` (n, 4): the hard
     contact that got deepest since the start, as in Account.sunk. `held` (n, 5): the contacts that hard loops hold
     inside, as in Account.held. `reason` (n,): the reason of an early stop, else RUNNING; `stopped` (n,): the step of
-    the stop, else -1; `stopped_dof` (n,): the dof that caused it.
+    the stop, else -1; `stopped_dof` (n,): the dof that caused it. `ended` (n,): the step before which a sample ended
+    since it was to, else -1; `cost` (n,): the sum of its costs.
     """
 
     rows: dict[str, Array]  # (n, rows, …) by variable
@@ -88,6 +89,8 @@ class Results:
     stopped_dof: Array
     unsolved: Array
     residual: Array
+    ended: Array
+    cost: Array
 
     @classmethod
     def of(cls, plan: Plan, samples: int) -> Results:
@@ -97,11 +100,11 @@ class Results:
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
         stops = np.full(n, RUNNING), np.full(n, -1), np.full(n, -1)
         depths = np.zeros(n), np.zeros((n, 4)), np.zeros((n, 5))
-        return cls(rows, *finals, *depths, *stops, np.zeros(n, np.int64), np.zeros(n))
+        return cls(rows, *finals, *depths, *stops, np.zeros(n, np.int64), np.zeros(n), np.full(n, -1), np.zeros(n))
 
     def of_samples(self, count: int) -> dict[str, Array]:
         """What tells of the first samples beside their rows and states, by name."""
-        names = ("start_depth", "sunk", "held", "stopped", "unsolved", "residual")
+        names = ("start_depth", "sunk", "held", "stopped", "unsolved", "residual", "ended")
         return {name: getattr(self, name)[:count] for name in names}
 
 

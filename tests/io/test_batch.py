@@ -553,7 +553,6 @@ def peak_memory(*arguments: object) -> int:
         from pathlib import Path
         from artsim.io.batches.batch import compute_rows, prepare
         from artsim.io.batches.configuration import BatchConfig
-from artsim.io.shards.job import Outcome
         from artsim.loaders.load import load_articulation
         config = BatchConfig(quantities=("gravity",), samples=int(sys.argv[2]))
         with prepare(load_articulation(sys.argv[1]), config) as job:
