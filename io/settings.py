@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from artsim.sim.runs.controls import Controls
     from artsim.sim.runs.simulate import ControllerFunction
 
+    Policy = Callable[[NDArray[Any], NDArray[Any], float], Any]
+    StartOfSamples = str | PathLike[str] | ArrayLike | Mapping[str, ArrayLike | Mapping[str, ArrayLike]]
     ControlsOfSamples = (
         Controls
         | Sequence[Controls]
@@ -34,14 +36,10 @@ if TYPE_CHECKING:
 class RolloutSettings(RunSettings, total=False):
     """The settings of a rollout, which simulates many variations of a run."""
 
-    # "given", or a distribution from which initial states are drawn; coordinates (samples, nq), `qpos` and `qvel` by
-    # name, or a file of them: configurations, a run, or a rollout, whose final states are taken
-    start: str | PathLike[str] | ArrayLike | Mapping[str, ArrayLike | Mapping[str, ArrayLike]]
+    start: StartOfSamples  # "given", a distribution, qpos (samples, nq), or `qpos` and `qvel` by name or in a file
     spread: float | Mapping[str, float | Pair]  # largest random offsets of initial coordinates [rad, m], or their ends
     velocity_spread: float  # largest random offset of the initial velocities [rad/s, m/s]
-    # by property: the range of random factors, for `centre` of offsets [m]; or what is given, (samples, parts)
-    randomise: Mapping[str, tuple[float, float] | ArrayLike]
-
+    randomise: Mapping[str, tuple[float, float] | ArrayLike]  # ranges of factors by property, or (samples, parts)
     until: str  # expression that ends a sample where it is not 0: "trunk.z < 0.2"
     cost: str  # expression that is summed over the steps, at the state before each: `cost` (samples,)
 
@@ -65,13 +63,11 @@ class RolloutOptions(RolloutSettings, total=False):
 
     samples: Required[int]  # number of samples
     controller: str  # name of a built-in controller
-    # inputs for all samples; or for each: files, or arrays (samples, rows, n) by name, whose rows hold equally long;
-    # `control`, `target`, `torque`, … may be such arrays, too
-    controls: ControlsOfSamples
+    controls: ControlsOfSamples  # inputs over time; arrays (samples, rows, n), as `control`, `torque`, … may be; files
     output: str | PathLike[str] | None  # HDF5 or .npz file to write
     threads: int | None  # number of threads; None: one per core
     force: bool  # whether the output may overwrite a file
-    policy: Callable[[NDArray[Any], NDArray[Any], float], Any] | None  # of qpos, qvel and time: inputs of all samples
+    policy: Policy | None  # function(qpos, qvel, time) -> inputs of all samples
     hold: int  # steps for which the inputs act that it gives
     check: bool  # whether samples that stop early are an error; False by default: `status` and `n_valid` tell of them
     progress: bool  # whether a bar shows the progress on a terminal or in a notebook
