@@ -12,7 +12,7 @@ from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.varied import PLACED, VARIED
+from artsim.sim.runs.varied import shape_of
 
 
 class Starts:
@@ -32,12 +32,7 @@ class Starts:
             name: _by_entry(f"reset.{name}", draws, entries[name], follows) for name, draws in task.start.items()
         }
         self._begin = {name: dict(zip(entries[name], getattr(plan, name), strict=True)) for name in entries}
-        links = len(plan.robot.links)
-        sizes = {"link": (links,), "dof": (plan.robot.nv,), "": ()}
-        self._vary = {
-            name: (draw, (*sizes[(VARIED | PLACED)[name]], *((3,) if name in PLACED else ())))
-            for name, draw in task.vary.items()
-        }
+        self._vary = {name: (draw, shape_of(plan, name)) for name, draw in task.vary.items()}
         draws = [draw for found in self._states.values() for draw in found.values()]
         self._normal = sum(1 for draw in draws if draw.kind == "normal")
         varied = sum(int(np.prod(shape)) for _, shape in self._vary.values())

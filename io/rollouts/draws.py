@@ -18,7 +18,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
-from artsim.sim.runs.varied import PLACED, VARIED, Variations, refuse_varied
+from artsim.sim.runs.varied import PLACED, VARIED, Variations, refuse_varied, shape_of
 
 GIVEN = "given"
 JOINTS = ""  # in RolloutConfig.spread: all joints of one dof that do not carry a base
@@ -91,13 +91,12 @@ class Draws:
             self._samples = open_samples(
                 model, plan.robot.labels, (), (), rows=config.samples, seed=seed, distribution=config.start
             )
-        refuse_varied(plan, config.randomise)
-        sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 1}
+        refuse_varied(plan, {name: np.array(bounds)[:, None] for name, bounds in config.randomise.items()})
         fast = _velocity_spread(plan, config)
         reach = {"spread": spread_ends(plan, config.offsets()), "velocity_spread": (-fast, fast)}
         ends = {name: (low, high) for name, (low, high) in reach.items() if low.any() or high.any()}
         for name, (low, high) in config.randomise.items():
-            size = sizes[(VARIED | PLACED)[name]] * (3 if name == "centre" else 1)
+            size = 1 if name == "gravity" else int(np.prod(shape_of(plan, name)))
             ends[name] = np.full(size, low), np.full(size, high)
         self.starts = tuple(given.starts)
         self.properties = tuple(name for name in (*VARIED, *PLACED) if name in ends or name in given.properties)

@@ -17,7 +17,7 @@ from artsim.io.rollouts.states import properties_of, settle, states_of
 from artsim.sim.foundation.errors import ModelError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.varied import PLACED, VARIED
+from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, shape_of, unvaried
 
 STATE = ("qpos", "qvel")
 _AXES = ("x", "y", "z")
@@ -133,7 +133,6 @@ def property_file(plan: Plan, path: File, samples: int) -> dict[str, Any]:
 
 def _of_columns(plan: Plan, path: File, columns: Sequence[str], rows: Array) -> dict[str, Any]:
     """The properties that the columns of a table give."""
-    sizes = {"link": len(plan.robot.links), "dof": plan.robot.nv, "": 0}
     found: dict[str, Any] = {}
     for column, values in zip(columns, rows.T, strict=True):
         name, _, rest = column.partition(".")
@@ -142,18 +141,15 @@ def _of_columns(plan: Plan, path: File, columns: Sequence[str], rows: Array) -> 
         place = _place(plan, name, rest)
         if place is None:
             raise UsageError(f"{path}: column {column!r} is of no part of this robot, nor an axis x, y or z")
-        size = sizes[(VARIED | PLACED)[name]]
-        shape = (len(rows), *((size,) if size else ()), *((3,) if name in PLACED else ()))
-        start = plan.robot.model.gravity if name == "gravity" else 0.0 if name in PLACED else 1.0
-        found.setdefault(name, np.array(np.broadcast_to(start, shape), float))[(slice(None), *place)] = values
+        start = np.array(np.broadcast_to(unvaried(plan, name), (len(rows), *shape_of(plan, name))), float)
+        found.setdefault(name, start)[(slice(None), *place)] = values
     return found
 
 
 def _place(plan: Plan, name: str, rest: str) -> tuple[int, ...] | None:
     """The place of a column within a sample's values of a property, by what follows the name; None: there is none."""
-    labels = {"link": plan.robot.links, "dof": plan.robot.dofs, "": None}[(VARIED | PLACED)[name]]
-    part, axis = rest, ""
-    if name in PLACED:
+    labels, part, axis = part_labels(plan, name), rest, ""
+    if components_of(name):
         part, _, axis = rest.rpartition(".")
         if axis not in _AXES:
             return None

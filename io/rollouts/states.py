@@ -14,7 +14,7 @@ from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
-from artsim.sim.runs.varied import PLACED, VARIED, refuse_varied
+from artsim.sim.runs.varied import PLACED, VARIED, components_of, refuse_varied, shape_of
 
 ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
 """Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
@@ -25,12 +25,11 @@ def properties_of(plan: Plan, given: Mapping[str, Any], robots: int, who: str) -
     one for each; `who` takes them. Raises UsageError: an unknown property, a wrong shape, a factor that is negative, a
     mass of none, or a property that this plan does not let vary."""
     made, known = dict[str, Array](), (*VARIED, *PLACED)
-    sizes = {"link": (len(plan.robot.links),), "dof": (plan.robot.nv,), "": ()}
     for name, values in given.items():
         if name not in known:
             raise UsageError(f"{who}: {name!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
-        shape, numbers = (*sizes[(VARIED | PLACED)[name]], *([3] if name in PLACED else [])), numbers_of(name, values)
-        if numbers.shape not in ((), shape, (robots, *shape)) or (name in PLACED and not numbers.shape):
+        shape, numbers = shape_of(plan, name), numbers_of(name, values)
+        if numbers.shape not in ((), shape, (robots, *shape)) or (components_of(name) and not numbers.shape):
             raise UsageError(f"{name} has shape {numbers.shape}, want {(robots, *shape)}, or {shape} for all")
         least = -np.inf if name in PLACED else np.nextafter(0.0, 1.0) if name == "mass" else 0.0
         if not (np.isfinite(numbers) & (numbers >= least)).all():

@@ -311,12 +311,14 @@ class VectorSimulation:
     def vary(self, robots: ArrayLike | None = None, **factors: ArrayLike) -> None:
         """Set properties of some robots, as in `reset`, to factors of those of the model: mass (links,), armature,
         damping, stiffness, joint_friction, drive_stiffness, drive_damping (nv,), friction, of all contacts. Beside
-        factors: centre (links, 3), the offsets of the links' centres of mass in link axes [m]; gravity (3,) [m/s²].
+        factors: centre (links, 3), the offsets of the links' centres of mass in link axes [m]; gravity (3,) [m/s²];
+        ground_height, by how much the planes of the world are raised [m]; delay (delayed controls,) [s].
 
         A factor is a number, (parts,) for all of these robots, or (robots, parts), in the model's order. Properties
         that are not named stay as they are.
 
-        Raises UsageError: an unknown property, a wrong shape, a factor that is negative, or a mass of none.
+        Raises UsageError: an unknown property, a wrong shape, a factor that is negative, a mass of none, or a delay
+        that is shorter than a step or longer than the samples that the model keeps.
         """
         chosen = self._chosen(robots)
         self._fleet.vary(chosen, properties_of(self._plan, factors, len(chosen), "vary"))

@@ -150,6 +150,7 @@ class LaneContacts(NamedTuple):
     other: Lanes1  # (1,) 1: and other contacts are there, now in the list
     chosen: Lanes1  # (1,) 1: the lane that is looked at
     factor: Lanes1  # (1,) factor on friction
+    raised: Lanes1  # (1,) by how much planes of the world are above their places [m]
     key: Ints1  # (k,) place in the order of the list: by shapes, number among the contacts of the two, dimension
     present: Lanes1  # (k,) 1: the lane has this contact; elsewhere zeros stand for it, so that its rows have no effect
 
@@ -207,7 +208,8 @@ def make_lane_contacts(contacts: int, room: int, width: int) -> LaneContacts:
 def enlarged(old: LaneContacts, new: LaneContacts) -> LaneContacts:
     """`new`, which has more room, with the contacts of `old`."""
     new.memory[:, :, : old.memory.shape[2]] = old.memory
-    return new._replace(half=old.half, start_depth=old.start_depth, sunk=old.sunk, held=old.held, factor=old.factor)
+    kept = ("half", "start_depth", "sunk", "held", "factor", "raised")
+    return new._replace(**{name: getattr(old, name) for name in kept})
 
 
 def bounces(touching: Touching) -> bool:

@@ -53,11 +53,24 @@ _ROUNDING = 1e-9  # [m] by which boxes are apart at least
 
 @njit
 def place_world(model: Model, data: Workspace, contact: PackContactBundle) -> None:
-    """Place the shapes that never move, once for all lanes."""
+    """Place the shapes that never move: once for all lanes, but for planes, which lanes raise."""
     place_static(model, data, contact)
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] == 0:
             _copy_place(contact, n, 0)
+    for j in range(contact.model.plane.shape[0]):
+        n = contact.model.plane[j]
+        if contact.model.body[n] == 0:
+            contact.data.position[n, 2] = contact.data.position[n, 2] + contact.lanes.raised[0]
+
+
+@njit
+def place_planes(contact: PackContactBundle, lane: int) -> None:
+    """Place the planes of the world where a lane has them."""
+    for j in range(contact.model.plane.shape[0]):
+        n = contact.model.plane[j]
+        if contact.model.body[n] == 0:
+            contact.detected.data.position[n, 2] = lane_get(contact.data.position, 3 * n + 2, lane)
 
 
 @inlined
@@ -170,6 +183,7 @@ def _detect(contact: PackContactBundle, lane: int) -> None:
 @inlined
 def _copy_places(contact: PackContactBundle, lane: int) -> None:
     """Place the shapes of contact.detected as those of a lane, with their margins."""
+    place_planes(contact, lane)
     for n in range(contact.model.body.shape[0]):
         if contact.model.body[n] > 0:
             _copy_place(contact, n, lane)

@@ -102,9 +102,9 @@ def delays_of(
         "method": [METHODS[line.delay.interpolation] for line in lines],
     }
     times = {
-        "delay": [_steps(line.delay.time, dt) for line in lines],
-        "period": [_steps(line.delay.period, dt) for line in lines],
-        "before": [_steps(_before(line.delay), dt) for line in lines],
+        "delay": [in_steps(line.delay.time, dt) for line in lines],
+        "period": [in_steps(line.delay.period, dt) for line in lines],
+        "before": [in_steps(_before(line.delay), dt) for line in lines],
     }
     arrays = {name: np.array(values, np.int64) for name, values in numbers.items()}
     arrays |= {name: np.array(values, float) for name, values in times.items()}
@@ -148,11 +148,11 @@ def _sensor_lines(articulation: Articulation, equipped: Equipped) -> list[_Line]
     ]
 
 
-def _steps(time: float, dt: float) -> float:
-    """A time [s] in steps, rounded to a whole number where it is one except for rounding."""
-    steps = time / dt
-    whole = round(steps)
-    return float(whole) if abs(steps - whole) <= NEARLY * max(1.0, abs(steps)) else steps
+def in_steps(time: float | Real, dt: float) -> Real:
+    """Times [s] in steps, rounded to whole numbers where they are that except for rounding."""
+    steps = np.asarray(time) / dt
+    whole = np.round(steps)
+    return np.where(np.abs(steps - whole) <= NEARLY * np.maximum(1.0, np.abs(steps)), whole, steps)
 
 
 def _before(delay: Delay) -> float:
@@ -164,7 +164,7 @@ def _beyond(line: _Line, dt: float) -> str:
     """A warning if a delay reaches further back than its samples, else an empty string."""
     delay = line.delay
     kept = delay.samples * max(delay.period, dt)
-    if _steps(delay.time, dt) <= _steps(kept, dt):
+    if in_steps(delay.time, dt) <= in_steps(kept, dt):
         return ""
     return (
         f"the delay of {line.name}, {delay.time:g} s, is longer than its {delay.samples} samples last at this time step"
@@ -178,5 +178,5 @@ def _history(line: _Line, dt: float) -> Real:
     ages = np.arange(n - 1, -1, -1.0)
     steps = -1.0 - ages
     if delay.period:
-        steps = np.ceil(_steps(_before(delay), dt) - ages * _steps(delay.period, dt) - NEARLY)
+        steps = np.ceil(in_steps(_before(delay), dt) - ages * in_steps(delay.period, dt) - NEARLY)
     return np.concatenate([[n - 1.0, 0.0], steps, np.full(n * line.size, line.idle)])

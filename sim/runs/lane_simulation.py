@@ -20,7 +20,7 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import has_equalities, is_laden
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
-from artsim.sim.runs.varied import rubbing
+from artsim.sim.runs.varied import with_own_contacts
 from artsim.sim.stepping.packs import (
     DELAY_OF_LANE,
     EXERT,
@@ -69,11 +69,12 @@ class LaneSimulation(Simulation):
         forces: AloneForces = allocate(AloneForces, shapes)
         if self._equipment is not None:
             forces = AloneForces(*(getattr(self._equipment.data, name) for name in AloneForces._fields))
-        frictions = [np.zeros((0, 5))] * 2
+        of_contacts = [np.zeros((0, 5)), np.zeros((0, 5)), np.zeros((0, 3))]
         if touching is not None:
-            frictions = [touching.contacts.friction, touching.contacts.pair_friction]
+            of_contacts = [getattr(touching.contacts, name) for name in ("friction", "pair_friction", "place")]
+        delay = np.zeros(0) if self.plan.delayed is None else self.plan.delayed.arrays.delay
         model, state = OwnModel(*self.plan.robot.model), OwnState(*self._state)
-        return Alone(model, state, self._inputs, self._step, self._block.plan, forces, *frictions)
+        return Alone(model, state, self._inputs, self._step, self._block.plan, forces, *of_contacts, delay)
 
     def single_solver(self, order: LaneOrder) -> SingleSolver:
         """The robot's solver with its arrays, for rows that those of packs leave to it."""
@@ -143,7 +144,8 @@ class RobotOfLane(NamedTuple):
             kept.append(point_at(entry, 1, table[lane], *bundles))
 
         if plan.delayed is not None and self.equipment is not None:
-            delayed = self.robot.state, self.run, self.equipment, plan.delayed.arrays
+            delays = plan.delayed.arrays._replace(delay=lanes.data.delay[lane])
+            delayed = self.robot.state, self.run, self.equipment, delays
             if len(plan.delayed.arrays.control):
                 kept.append(point_at(DELAY_OF_LANE, 1, self.equipment.data.delayer, *delayed))
             connect(KEEP_OF_LANE, helpers.keeper, *delayed)
@@ -182,7 +184,10 @@ def with_own_arrays(plan: Plan) -> Plan:
     inputs = {name: np.array(values) for name, values in plan.inputs.items()}
     config = replace(plan.config, record=(), steps=1, every=1)
     if plan.touching is not None:
-        plan = replace(plan, touching=rubbing(plan.touching, 1.0))
+        plan = replace(plan, touching=with_own_contacts(plan.touching))
+    if plan.delayed is not None:
+        arrays = plan.delayed.arrays
+        plan = replace(plan, delayed=plan.delayed._replace(arrays=arrays._replace(delay=arrays.delay.copy())))
     return replace(plan, robot=replace(plan.robot, compiled=compiled), inputs=inputs, config=config)
 
 

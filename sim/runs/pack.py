@@ -15,6 +15,7 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.continuous import connect_foresight
 from artsim.sim.contact.pack_contacts import PackContactBundle, lane_order
 from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.delays import in_steps
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import Array, aligned_zeros, kinds
@@ -73,7 +74,7 @@ _OF_STEP = ("integrator", "effective_coupling")
 _OF_EQUIPMENT = (*CALIBRATED, "tendon_length0", "spring_length")
 _OF_HELPERS = ("exerter", "pather", "keeper")
 _ZERO = np.zeros(())
-_OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "factor")
+_OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "factor", "raised")
 
 
 class Tallies(NamedTuple):
@@ -186,7 +187,9 @@ class Pack:
             self.equipment = scratch.equipment._replace(data=_own(scratch.equipment.data, _OF_EQUIPMENT))
         lanes = scratch.lanes
         self.lanes = lanes._replace(
-            data=lanes.data._replace(**{name: getattr(tally, name) for name in Tallies._fields[2:-1]}),
+            data=lanes.data._replace(
+                delay=lanes.data.delay.copy(), **{name: getattr(tally, name) for name in Tallies._fields[2:-1]}
+            ),
             controls=controls or lanes.controls,
             helpers=_own(lanes.helpers, _OF_HELPERS),
         )
@@ -240,7 +243,7 @@ class Pack:
     def lasting(self) -> dict[str, Array]:
         """The arrays by name, beside those of the tally, on which later steps depend or which tell of earlier ones."""
         records = (self.robot.model, LANE_PROPERTIES), (self.robot.state, MOVED), (self.robot.data, _OF_DATA)
-        named = [*records, (self.inputs, LANE_GAINS), (self.step, _OF_STEP[1:])]
+        named = [*records, (self.inputs, LANE_GAINS), (self.step, _OF_STEP[1:]), (self.lanes.data, ("delay",))]
         if self.equipment is not None:
             named.append((self.equipment.data, _OF_EQUIPMENT))
         found = {f"{type(record).__name__}.{name}": getattr(record, name) for record, names in named for name in names}
@@ -320,6 +323,10 @@ class Pack:
                 self._put(getattr(record, name), lanes, values)
         if "friction" in factors and self.contact is not None:
             self._put(self.contact.lanes.factor, lanes, factors["friction"])
+        if "ground_height" in factors and self.contact is not None:
+            self._put(self.contact.lanes.raised, lanes, factors["ground_height"])
+        if "delay" in factors:
+            self.lanes.data.delay[lanes] = in_steps(factors["delay"], self._scratch.plan.dt)
         self.calibrate(lanes)
 
     def calibrate(self, lanes: Array) -> None:

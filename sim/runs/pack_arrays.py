@@ -133,8 +133,11 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
         "stiffening": (len(robot.model.body_parent), 6),
         "single": (2,),
         "slack": (robot.nv,),
+        "delay": (width, 0 if plan.delayed is None else len(plan.delayed.arrays.delay)),
     }
     work: PackWork = allocate(PackWork, shapes, width)
+    if plan.delayed is not None:
+        work.delay[:] = plan.delayed.arrays.delay
     return work
 
 

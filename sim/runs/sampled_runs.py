@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from artsim.sim.equipment.delays import in_steps
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.records import WIDTH, Array
@@ -36,7 +37,7 @@ from artsim.sim.runs.packable import (
     reason_against_packs,
 )
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.varied import Variations, VariedArrays, rubbing
+from artsim.sim.runs.varied import Variations, VariedArrays, with_own_contacts
 from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     FIRST_SAMPLE,
@@ -198,8 +199,15 @@ class SingleRoller:
     def _plan_of(self, own: Variations) -> Plan:
         """The plan of one sample."""
         plan = replace(self._plan, qpos=own.qpos[0], qvel=own.qvel[0])
-        if "friction" in own.factors and plan.touching is not None:
-            plan = replace(plan, touching=rubbing(plan.touching, float(own.factors["friction"][0, 0])))
+        if plan.touching is not None:
+            friction, raised = (
+                float(own.factors[name][0, 0]) if name in own.factors else value
+                for name, value in (("friction", 1.0), ("ground_height", 0.0))
+            )
+            plan = replace(plan, touching=with_own_contacts(plan.touching, friction, raised))
+        if plan.delayed is not None and "delay" in own.factors:
+            delays = in_steps(own.factors["delay"][0], plan.dt)
+            plan = replace(plan, delayed=plan.delayed._replace(arrays=plan.delayed.arrays._replace(delay=delays)))
         changed = {name: values[0] for name, values in self._arrays.of(own.factors).items()}
         if not changed:
             return plan

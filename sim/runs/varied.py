@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
 
 from artsim.sim.articulation.model import Model
+from artsim.sim.equipment.delays import NEARLY
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import (
@@ -35,8 +36,9 @@ VARIED = {
 }
 """Properties that samples vary by factors, and the parts that each has a factor for ("": one for all contacts)."""
 
-PLACED = {"centre": "link", "gravity": ""}
-"""Properties of robots that are vectors: offsets of links' centres of mass in link axes [m], and gravity [m/s²]."""
+PLACED = {"centre": ("link", 3), "gravity": ("", 3), "ground_height": ("", 0), "delay": ("delay", 0)}
+"""Properties of robots that are no factors, with the components of each, 0: a number. Offsets of links' centres of mass
+in link axes [m]; gravity [m/s²]; by how much planes of the world are raised [m]; delays of the delayed controls [s]."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Variations:
 
     qpos: Array  # (n, nq) at the start
     qvel: Array  # (n, nv)
-    # of VARIED: (n, links), (n, nv) or (n, 1); of PLACED: (n, links, 3) or (n, 3)
+    # of VARIED: (n, links), (n, nv) or (n, 1); of PLACED: (n, links, 3), (n, 3), (n, 1) or (n, delayed controls)
     factors: Mapping[str, Array] = field(default_factory=dict)
     controls: Sequence[Controls] = ()  # one per sample; empty: those of the plan
 
@@ -63,12 +65,65 @@ class Variations:
         return Variations(self.qpos[start:stop], self.qvel[start:stop], factors, self.controls[start:stop])
 
 
-def refuse_varied(plan: Plan, names: Iterable[str]) -> None:
-    """Raise UsageError for properties of VARIED and PLACED that this plan does not let vary."""
-    if "friction" in names and plan.touching is None:
+def shape_of(plan: Plan, name: str) -> tuple[int, ...]:
+    """The shape of a robot's values of a property; () for a number."""
+    labels, components = part_labels(plan, name), components_of(name)
+    return (*(() if labels is None else (len(labels),)), *((components,) if components else ()))
+
+
+def components_of(name: str) -> int:
+    """The number of components that a property of one part has; 0 for a number."""
+    return PLACED[name][1] if name in PLACED else 0
+
+
+def part_labels(plan: Plan, name: str) -> Sequence[str] | None:
+    """The names of the parts for which a robot has values of a property; None: for the whole."""
+    part = PLACED[name][0] if name in PLACED else VARIED[name]
+    delayed, controls = (), ()
+    if plan.delayed is not None and plan.equipped is not None:
+        delayed, controls = plan.delayed.arrays.control, plan.equipped.labels.controls
+    labels = {"link": plan.robot.links, "dof": plan.robot.dofs, "delay": tuple(controls[n] for n in delayed)}
+    return labels.get(part)
+
+
+def unvaried(plan: Plan, name: str) -> Array | float:
+    """The values of a property that leave it as it is in the plan."""
+    if name == "delay" and plan.delayed is not None:
+        return plan.delayed.arrays.delay[: len(plan.delayed.arrays.control)] * plan.dt
+    return plan.robot.model.gravity if name == "gravity" else 0.0 if name in PLACED else 1.0
+
+
+def refuse_varied(plan: Plan, given: Mapping[str, Array]) -> None:
+    """Raise UsageError for properties of VARIED and PLACED, with values (…, parts), that this plan does not let vary."""
+    if "friction" in given and plan.touching is None:
         raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
-    if "centre" in names and (reason := _fixes_centres(plan)):
+    if "centre" in given and (reason := _fixes_centres(plan)):
         raise UsageError(f"centre cannot be varied: {reason}")
+    if "ground_height" in given and not _has_plane(plan):
+        raise UsageError("ground_height raises planes of the world, and the robot touches none")
+    if "delay" in given:
+        _refuse_delays(plan, given["delay"])
+
+
+def _has_plane(plan: Plan) -> bool:
+    """True if a plane is fixed in the world."""
+    if plan.touching is None:
+        return False
+    contacts = plan.touching.contacts
+    return bool((contacts.body[contacts.plane] == 0).any())
+
+
+def _refuse_delays(plan: Plan, delays: Array) -> None:
+    """Raise UsageError for delays (…, delayed controls) [s] that cannot act."""
+    if plan.delayed is None:
+        raise UsageError("delay: no control is delayed: an <actuator> has a delay and nsample for that")
+    longest = float(plan.delayed.arrays.samples.min() * plan.dt)
+    wrong = (delays < plan.dt * (1.0 - NEARLY)) | (delays > longest * (1.0 + NEARLY))
+    if wrong.any():
+        raise UsageError(
+            f"delay {delays[wrong][0]:g} s: want {plan.dt:g} s, a step, to {longest:g} s, for which samples are kept "
+            "(nsample)"
+        )
 
 
 def _fixes_centres(plan: Plan) -> str:
@@ -127,11 +182,14 @@ class VariedArrays:
         }
 
 
-def rubbing(touching: Touching, factor: float) -> Touching:
-    """The contact parameters with all friction coefficients multiplied by a factor."""
+def with_own_contacts(touching: Touching, friction: float = 1.0, raised: float = 0.0) -> Touching:
+    """The contact parameters with copies of those that differ between lanes: coefficients of friction, times a factor,
+    and places of shapes, with the planes of the world raised [m]."""
     g = touching.contacts
-    scaled = g._replace(friction=factor * g.friction, pair_friction=factor * g.pair_friction)
-    return touching._replace(contacts=scaled)
+    place = g.place.copy()
+    place[g.plane[g.body[g.plane] == 0], 2] += raised
+    own = g._replace(friction=friction * g.friction, pair_friction=friction * g.pair_friction, place=place)
+    return touching._replace(contacts=own)
 
 
 def _link_share(model: Model, link: int) -> Array:

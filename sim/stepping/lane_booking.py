@@ -7,6 +7,7 @@ from artsim.sim.articulation.state import ALLOWED, FIRST_IMPULSE, REGULARISED, R
 from artsim.sim.constraints.row import if_agreed
 from artsim.sim.contact.contact_rows import THROUGH, impulse_along, note_held, per_thickness
 from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.contact.pack_detection import place_planes
 from artsim.sim.foundation.jit import njit
 from artsim.sim.foundation.lane_records import take_lane
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set, zero_like
@@ -100,6 +101,7 @@ def stop_trees_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContact
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
             take_lane(robot.state, lane, lanes.alone.state)
+            place_planes(contact, lane)
             for k in range(run.step.tangent.shape[0]):
                 lanes.alone.step.tangent[k] = lane_get(run.step.tangent, k, lane)
             run_entry(contact.detected.data.advancement)

@@ -73,6 +73,8 @@ def _step_alone(
     take_lane(robot.state, lane, alone.state)
     if equipment is not None:
         take_lane(equipment.data, lane, alone.forces)
+    for n in range(alone.delay.shape[0]):
+        alone.delay[n] = lanes.data.delay[lane, n]
     for c in range(alone.step.effective_coupling.shape[0]):
         alone.step.effective_coupling[c] = lane_get(run.step.effective_coupling, c, lane)
     counters = alone.step.counters
@@ -102,7 +104,8 @@ def _step_alone(
 
 @njit
 def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> None:
-    """Copy a lane's contacts of the last step, its friction, and the depths noted so far to the single robot."""
+    """Copy a lane's contacts of the last step, its friction and planes, and the depths noted so far to the single
+    robot."""
     alone, yielded, sunk = lanes.alone, lanes.alone.step.yielded, contact.lanes.sunk[lane]
     for n in range(alone.step.held.shape[0]):
         alone.step.held[n] = contact.lanes.held[lane, n]
@@ -116,6 +119,10 @@ def _take_contacts(contact: PackContactBundle, lanes: LaneBundle, lane: int) -> 
     for n in range(contact.model.friction.shape[0]):
         for j in range(contact.model.friction.shape[1]):
             alone.friction[n, j] = factor * contact.model.friction[n, j]
+    for j in range(contact.model.plane.shape[0]):
+        n = contact.model.plane[j]
+        if contact.model.body[n] == 0:
+            alone.place[n, 2] = contact.model.place[n, 2] + lane_get(contact.lanes.raised, 0, lane)
     for n in range(contact.model.pair_friction.shape[0]):
         for j in range(contact.model.pair_friction.shape[1]):
             alone.pair_friction[n, j] = factor * contact.model.pair_friction[n, j]

@@ -146,6 +146,7 @@ class PackWork(NamedTuple):
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
     dead: Lanes1  # (1,) more than 0: the step is not finite
+    delay: Reals2  # (lanes, delayed controls) as Delays has them [steps]
 
 
 class Turns(NamedTuple):
@@ -176,8 +177,10 @@ class Alone(NamedTuple):
     step: Step
     plan: Ints1  # of its Block, which holds the rows of all samples, one sample after the other
     forces: AloneForces
-    friction: Reals2  # of Contacts, as are its pairs'
+    friction: Reals2  # of Contacts, as are its pairs' and the places of shapes
     pair_friction: Reals2
+    place: Reals2
+    delay: Reals1  # of Delays
 
 
 class RolloutBlock(NamedTuple):

@@ -1,11 +1,11 @@
-"""Calls of artsim.VectorSimulation and artsim.rollout beside mujoco.rollout, in one process and in turns.
+"""Calls of artsim.VectorSimulation and artsim.rollout beside mujoco.batch and mujoco.rollout, in turns.
 
     python -m tests.benchmarks.vector_calls MODEL.xml ... [--robots 64 1024] [--steps 1 4 20] [--threads 1]
 
-Both engines step the same robots from the same start, with the same controls about it (a position actuator for each
-joint where the file has none), the file's step and elliptic cones. A line per number of robots and of steps a call: the
-median time of a call, and per robot and step [µs]; at the end the time of a call beside the steps, and what a
-VectorSimulation takes to be made, in time and in memory per robot.
+All are in one process. Both engines step the same robots from the same start, with the same controls about it (a
+position actuator for each joint where the file has none), the file's step and elliptic cones. A line per number of
+robots and of steps a call: the median time of a call, and per robot and step [µs]; at the end the time of a call beside
+the steps, and what a VectorSimulation takes to be made, in time and in memory per robot.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
+import mujoco.batch
 import mujoco.rollout
 import numpy as np
 
@@ -65,6 +66,8 @@ def compare(model: Path, robots: int, words: argparse.Namespace) -> None:
         ours: list[float] = []
         theirs: list[float] = []
         rolled: list[float] = []
+        batched: list[float] = []
+        batch = mujoco_batch(peer, controls, steps, words.threads)
         call = mujoco_s(peer, made, controls, steps, words.threads)
         options: dict[str, Any] = {"samples": robots, "steps": steps, "threads": words.threads, **key}
         artsim.rollout(robot, **options)
@@ -72,12 +75,14 @@ def compare(model: Path, robots: int, words: argparse.Namespace) -> None:
         for _ in range(words.rounds):
             ours.append(_timed(partial(made.step, controls, steps)))
             theirs.append(_timed(call))
+            batched.append(_timed(batch))
             rolled.append(_timed(partial(artsim.rollout, robot, **options)))
-        mine, other, all_ = (statistics.median(times) * 1e6 for times in (ours, theirs, rolled))
+        mine, other, all_, one = (statistics.median(times) * 1e6 for times in (ours, theirs, rolled, batched))
         each = robots * steps
         print(
             f"{model.stem:16s} {robots:5d} robots, {steps:3d} steps a call: VectorSimulation {mine:8.0f} us "
-            f"({mine / each:6.2f}), mujoco.rollout {other:8.0f} us ({other / each:6.2f}), {other / mine:5.2f}x; "
+            f"({mine / each:6.2f}), mujoco.rollout {other:8.0f} us ({other / each:6.2f}), {other / mine:5.2f}x, "
+            f"mujoco.batch {one:8.0f} us ({one / each:6.2f}), {one / mine:5.2f}x; "
             f"artsim.rollout {all_:8.0f} us",
             flush=True,
         )
@@ -103,6 +108,22 @@ def mujoco_s(model: Any, made: artsim.VectorSimulation, controls: Any, steps: in
     def call() -> None:
         rolling.rollout(model, data, states, held, state=state, sensordata=sensors)
         states[:] = state[:, -1]
+
+    return call
+
+
+def mujoco_batch(model: Any, controls: Any, steps: int, threads: int) -> Callable[[], None]:
+    """A call of mujoco.batch, whose arrays are bound, as ours are written in place."""
+    made = mujoco.batch.Batch(model, nsim=len(controls), nthread=threads)
+    if model.nkey:
+        made.reset(keyframe=0)
+    made.bind("qpos")
+    made.bind("qvel")
+    driven = made.bind("ctrl")
+
+    def call() -> None:
+        driven[:] = controls
+        made.step(nstep=steps)
 
     return call
 

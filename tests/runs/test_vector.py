@@ -324,6 +324,66 @@ def test_centres_and_gravity_of_each_robot(tmp_path: Path) -> None:
     assert again.qpos.tobytes() == made.qpos.tobytes()
 
 
+HEIGHTS = (-0.05, 0.0, 0.03, 0.11)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("record", [(), ("contact_wrench",)])
+def test_ground_of_each_robot(record: tuple[str, ...], tmp_path: Path) -> None:
+    """Boxes that are thrown at grounds of other heights are single runs of files with such a plane."""
+    start = {"root.vx": 1.0, "root.vz": -2.0, "root.wy": 3.0}
+    robot = load(BOX, tmp_path)
+    boxes = artsim.VectorSimulation(robot, len(HEIGHTS), v0=start, record=list(record), continuous=True)
+    boxes.vary(ground_height=HEIGHTS)
+    for _ in range(5):
+        boxes.step(steps=60)
+    assert np.ptp(boxes.qpos[:, 2]) > 0.1
+    for k, height in enumerate(HEIGHTS):
+        file = BOX.replace('type="plane"', f'type="plane" pos="0 0 {height}"')
+        alone = artsim.simulate(load(file, tmp_path), steps=301, v0=start, record=["qpos", *record], continuous=True)
+        np.testing.assert_allclose(boxes.qpos[k], alone["qpos"][300], atol=1e-11)
+        if record:
+            np.testing.assert_allclose(boxes["contact_wrench"][k], alone["contact_wrench"][299], atol=1e-8)
+    with pytest.raises(UsageError, match="touches none"):
+        artsim.VectorSimulation(artsim.load(ARM), 2).vary(ground_height=0.1)
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("record", [(), ("actuator_force",)])
+def test_delays_of_each_robot(record: tuple[str, ...], tmp_path: Path) -> None:
+    """Motors whose inputs come late by times of each robot's own are single runs of files with these delays."""
+    delays = (0.004, 0.006, 0.011, 0.02)
+    text = """<mujoco><option timestep="0.002"/><worldbody><body><joint name="a" axis="0 1 0" damping=".1"/>
+    <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02"/></body></worldbody><actuator>
+    <motor name="m" joint="a" delay="0.006" nsample="10" interp="linear"/></actuator></mujoco>"""
+    pushes = np.random.default_rng(3).normal(size=12)
+    arms = artsim.VectorSimulation(load(text, tmp_path), len(delays), record=list(record))
+    arms.vary(delay=np.array(delays)[:, None])
+    for push in pushes[:6]:
+        arms.step([push], 5)
+    kept = arms.save()
+    for push in pushes[6:]:
+        arms.step([push], 5)
+    late = arms.qpos.copy()
+    arms.vary(delay=0.008)
+    arms.restore(kept)
+    for push in pushes[6:]:
+        arms.step([push], 5)
+    assert arms.qpos.tobytes() == late.tobytes()
+    given = Controls(5 * np.arange(12), *(np.zeros((12, 1)) for _ in range(3)), control=pushes[:, None])
+    for k, delay in enumerate(delays):
+        robot = load(text.replace('delay="0.006"', f'delay="{delay}"'), tmp_path)
+        alone = artsim.simulate(robot, steps=61, controls=given, record=["qpos", *record])
+        np.testing.assert_allclose(arms.qpos[k], alone["qpos"][60], atol=1e-12)
+        if record:
+            np.testing.assert_allclose(arms["actuator_force"][k], alone["actuator_force"][59], atol=1e-12)
+    for wrong in (0.0019, 0.021, -1.0):
+        with pytest.raises(UsageError, match="nsample"):
+            arms.vary(delay=wrong)
+    with pytest.raises(UsageError, match="no control is delayed"):
+        artsim.VectorSimulation(artsim.load(ARM), 2).vary(delay=0.01)
+
+
 def test_room_for_contacts_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the same bytes in all packs of a thread, and where a snapshot has more room."""
     robot = load(LOW_CLAW, tmp_path)
