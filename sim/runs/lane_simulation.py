@@ -69,12 +69,15 @@ class LaneSimulation(Simulation):
         forces: AloneForces = allocate(AloneForces, shapes)
         if self._equipment is not None:
             forces = AloneForces(*(getattr(self._equipment.data, name) for name in AloneForces._fields))
-        of_contacts = [np.zeros((0, 5)), np.zeros((0, 5)), np.zeros((0, 3))]
+        friction, pair_friction, place = np.zeros((0, 5)), np.zeros((0, 5)), np.zeros((0, 3))
         if touching is not None:
-            of_contacts = [getattr(touching.contacts, name) for name in ("friction", "pair_friction", "place")]
+            contacts = touching.contacts
+            friction, pair_friction, place = contacts.friction, contacts.pair_friction, contacts.place
         delay = np.zeros(0) if self.plan.delayed is None else self.plan.delayed.arrays.delay
         model, state = OwnModel(*self.plan.robot.model), OwnState(*self._state)
-        return Alone(model, state, self._inputs, self._step, self._block.plan, forces, *of_contacts, delay)
+        return Alone(
+            model, state, self._inputs, self._step, self._block.plan, forces, friction, pair_friction, place, delay
+        )
 
     def single_solver(self, order: LaneOrder) -> SingleSolver:
         """The robot's solver with its arrays, for rows that those of packs leave to it."""
