@@ -123,7 +123,7 @@ class Draws:
             qpos = _within_limits(plan, qpos + drawn.pop("spread"), qpos)
         qvel = starts.get("qvel", plan.qvel) + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
         drawn |= {name: self._given.rows(name, start, stop) for name in self._given.properties}
-        return Variations(qpos, qvel, {name: drawn[name] for name in self.properties})
+        return Variations(qpos, qvel, {name: drawn[name] for name in self.properties}, first=start)
 
     def given_starts(self, start: int, stop: int) -> dict[str, Array]:
         """The states that are given of samples start … stop, by name."""

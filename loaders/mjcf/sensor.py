@@ -64,6 +64,7 @@ def read_sensor(bodies: Bodies, element: Element, count: int) -> Sensor | None:
         reference_kind=reference_kind,
         reference=item.text("refname"),
         cutoff=item.number("cutoff", 0.0, least=0.0),
+        noise=item.number("noise", 0.0, least=0.0),
         data=wanted_data(item, kind) if kind in SENSOR_DATA else (),
         source=bodies.reading.at(element),
         delay=read_delay(item),

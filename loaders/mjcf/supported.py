@@ -73,12 +73,9 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "contact/exclude": {"name": UNNAMED},
     "equality/joint": {"name": UNNAMED},
-    "sensor/contact": {"cutoff": "none in MuJoCo either"},
+    "sensor/contact": {"cutoff": "none in MuJoCo either", "noise": "MuJoCo adds none either"},
     "key": dict.fromkeys(("mpos", "mquat", "plastic", "time"), "mocap bodies stand still, and runs start at 0 s"),
-    "*": {
-        "user": OTHERS,
-        "noise": "MuJoCo adds none either",
-    },
+    "*": {"user": OTHERS},
 }
 """Attributes that change nothing, by element, by `section/element`, or by section."""
 

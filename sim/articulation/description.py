@@ -618,6 +618,7 @@ class Sensor:
     source: Source = Source()
     delay: Delay | None = None
     components: tuple[str, ...] = ("",)  # suffixes of the forces of the actuator it measures
+    noise: float = 0.0  # standard deviation, in the unit of its outputs
 
     @property
     def outputs(self) -> tuple[tuple[str, str], ...]:

@@ -109,6 +109,8 @@ RAY_DISTANCE = 0
 ) = range(39)
 # requirements of a contact sensor for one side of a contact
 ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE = range(4)
+# values that noise leaves possible for a sensor
+ANY_VALUE, AT_LEAST_ZERO, OF_UNIT_LENGTH = range(3)
 # choices of the contacts that a contact sensor outputs
 AS_FOUND, LEAST_DISTANCE, MOST_FORCE, NET_FORCE = range(4)
 SENSORS = {
@@ -280,6 +282,8 @@ class Equipment(NamedTuple):
     sensor_rotation: ConstReals3  # (2 nsensor, 3, 3) frames of the objects, then of the references
     sensor_position: ConstReals2  # (2 nsensor, 3) [m]
     sensor_cutoff: ConstReals1  # (nsensor,) bound of the outputs' magnitudes, inf: none
+    sensor_noise: ConstReals1  # (nsensor,) standard deviation of the noise of its outputs, in their units
+    sensor_range: ConstInts1  # (nsensor,) values that noise leaves possible: ANY_VALUE, AT_LEAST_ZERO, OF_UNIT_LENGTH
     sensor_zone: ConstInts1  # (nsensor,) shape of the site's volume, as in collision's Shapes; -1: none
     sensor_size: ConstReals2  # (nsensor, 3) size of that shape [m]
     sensor_side: ConstInts2  # (2, nsensor) of a contact sensor: ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE
@@ -343,6 +347,7 @@ class EquipmentWork(NamedTuple):
     row: Reals1  # (nv,) dense scratch
     row2: Reals1  # (nv,)
     sensor: Reals1  # (outputs,) values of the sensors
+    noise_key: Ints1  # (2,) seed of the noise of sensors, and number of the robot
     felt: Reals1  # (outputs,) values measured in this step, for delayed sensors to output later
     ray: Reals2  # (nray, 6) origin [m] and unit direction, world axes
     ray_hit: Reals2  # (nray, 4) distance [m], -1: no hit; normal of the surface hit
@@ -453,6 +458,7 @@ def make_equipment_work(
             **actuators,
             **dofs,
             "calibrated": (1,),
+            "noise_key": (2,),
             "tendon_by_row": (1,),
             **dict.fromkeys(("sensor", "felt"), (int(equipment.sensor_first[-1]),)),
             "ray": (len(equipment.ray_link), 6),

@@ -14,13 +14,26 @@ from artsim.sim.articulation.description import (
     Pose,
     Sensor,
 )
-from artsim.sim.equipment.arrays import ANYTHING, OF_GEOM, OF_LINK, OF_SUBTREE, SENSORS
+from artsim.sim.equipment.arrays import (
+    ANY_VALUE,
+    ANYTHING,
+    AT_LEAST_ZERO,
+    OF_GEOM,
+    OF_LINK,
+    OF_SUBTREE,
+    OF_UNIT_LENGTH,
+    SENSORS,
+)
 from artsim.sim.equipment.places import Places
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real, rotation_matrix
 from artsim.sim.geometry.collision_pairs import tangible_geoms
 
 Frame = tuple[int, Real, Real]
+_RANGES = {
+    **dict.fromkeys(("touch", "rangefinder"), AT_LEAST_ZERO),
+    **dict.fromkeys(("ballquat", "framequat", "framexaxis", "frameyaxis", "framezaxis"), OF_UNIT_LENGTH),
+}
 
 
 def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array]:
@@ -40,11 +53,20 @@ def sensor_arrays(articulation: Articulation, places: Places) -> dict[str, Array
         "sensor_rotation": np.array([frame[1] for frame in (*objects, *references)]).reshape(-1, 3, 3),
         "sensor_position": np.array([frame[2] for frame in (*objects, *references)]).reshape(-1, 3),
         "sensor_cutoff": np.array([cutoff or np.inf for cutoff in bounded]),
+        "sensor_noise": np.array([sensor.noise for sensor in sensors], float),
+        "sensor_range": np.array([_range_of(sensor) for sensor in sensors], np.int64),
         **_zones(articulation),
         **_contact_arrays(articulation, places),
         **_ray_arrays(articulation, frames),
         "magnetic": np.array(articulation.options.magnetic),
     }
+
+
+def _range_of(sensor: Sensor) -> int:
+    """The values that noise leaves possible: a rangefinder that outputs vectors may have any."""
+    return (
+        ANY_VALUE if sensor.kind == "rangefinder" and sensor.data != ("dist",) else _RANGES.get(sensor.kind, ANY_VALUE)
+    )
 
 
 _ZONES = {"sphere": SPHERE, "ellipsoid": ELLIPSOID, "capsule": CAPSULE, "cylinder": CYLINDER, "box": BOX}

@@ -73,6 +73,8 @@ class Fleet:
         self.stopped_dof = self._tallies.stopped_dof.reshape(-1)[:n]
         self.unsolved = self._tallies.unsolved.reshape(-1)[:n]
         self.worst_residual = self._tallies.worst_residual.reshape(-1)[:n]
+        for k, pack in enumerate(self._packs):
+            pack.lanes.data.number[:] = np.arange((k - packs) * self._width, (k - packs + 1) * self._width)
         self.reset(np.arange(room), *(np.tile(values, (room, 1)) for values in self.start))
         self._tallies.alive.reshape(-1)[n:] = 0
 
@@ -203,6 +205,7 @@ class Fleet:
         """Begin anew with some robots, at these states (robots, …); nothing of the others changes."""
         for pack, lanes, own in self._in_packs(robots):
             pack.reset(lanes, qpos[own], qvel[own], activation[own])
+            pack.lanes.data.number[lanes] += len(self._qpos)  # their sensors have other noise from now on
         self._qpos[robots], self._qvel[robots], self._activation[robots] = qpos, qvel, activation
         self._steps.reshape(-1)[robots], self._time.reshape(-1)[robots] = 0, 0.0
         for values in self.rows.values():

@@ -67,16 +67,27 @@ class LaneSimulation(Simulation):
         touching = self.plan.touching
         shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(AloneForces._fields, (0,)), "loop_mobility": (0, 2)}
         forces: AloneForces = allocate(AloneForces, shapes)
+        key = np.zeros(2, np.int64)
         if self._equipment is not None:
+            key = self._equipment.data.noise_key
             forces = AloneForces(*(getattr(self._equipment.data, name) for name in AloneForces._fields))
         friction, pair_friction, place = np.zeros((0, 5)), np.zeros((0, 5)), np.zeros((0, 3))
         if touching is not None:
             contacts = touching.contacts
             friction, pair_friction, place = contacts.friction, contacts.pair_friction, contacts.place
         delay = np.zeros(0) if self.plan.delayed is None else self.plan.delayed.arrays.delay
-        model, state = OwnModel(*self.plan.robot.model), OwnState(*self._state)
         return Alone(
-            model, state, self._inputs, self._step, self._block.plan, forces, friction, pair_friction, place, delay
+            OwnModel(*self.plan.robot.model),
+            OwnState(*self._state),
+            self._inputs,
+            self._step,
+            self._block.plan,
+            forces,
+            friction,
+            pair_friction,
+            place,
+            delay,
+            key,
         )
 
     def single_solver(self, order: LaneOrder) -> SingleSolver:

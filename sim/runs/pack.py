@@ -188,7 +188,9 @@ class Pack:
         lanes = scratch.lanes
         self.lanes = lanes._replace(
             data=lanes.data._replace(
-                delay=lanes.data.delay.copy(), **{name: getattr(tally, name) for name in Tallies._fields[2:-1]}
+                delay=lanes.data.delay.copy(),
+                number=lanes.data.number.copy(),
+                **{name: getattr(tally, name) for name in Tallies._fields[2:-1]},
             ),
             controls=controls or lanes.controls,
             helpers=_own(lanes.helpers, _OF_HELPERS),
@@ -243,7 +245,7 @@ class Pack:
     def lasting(self) -> dict[str, Array]:
         """The arrays by name, beside those of the tally, on which later steps depend or which tell of earlier ones."""
         records = (self.robot.model, LANE_PROPERTIES), (self.robot.state, MOVED), (self.robot.data, _OF_DATA)
-        named = [*records, (self.inputs, LANE_GAINS), (self.step, _OF_STEP[1:]), (self.lanes.data, ("delay",))]
+        named = [*records, (self.inputs, LANE_GAINS), (self.step, _OF_STEP[1:]), (self.lanes.data, ("delay", "number"))]
         if self.equipment is not None:
             named.append((self.equipment.data, _OF_EQUIPMENT))
         found = {f"{type(record).__name__}.{name}": getattr(record, name) for record, names in named for name in names}

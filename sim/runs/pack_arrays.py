@@ -128,7 +128,7 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
     robot = plan.robot
     shapes: dict[str, tuple[int, ...]] = {
         **dict.fromkeys(PackWork._fields, (1,)),
-        **dict.fromkeys(("alive", "began", "stopped", "stopped_dof", "reason"), (width,)),
+        **dict.fromkeys(("alive", "began", "stopped", "stopped_dof", "reason", "number"), (width,)),
         **dict.fromkeys(("unsolved", "worst_residual"), (width,)),
         "stiffening": (len(robot.model.body_parent), 6),
         "single": (2,),

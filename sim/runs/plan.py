@@ -91,6 +91,7 @@ class Plan:
     rules: LinkRules | None = None
     seen: Seen | None = None
     delayed: Delayed | None = None
+    sample: int = 0  # number of the robot among those of a rollout, by which the noise of sensors is drawn
     pushed: LinkWrenches = field(default_factory=LinkWrenches)
 
     @property
@@ -225,6 +226,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     target = dof_values(config.target, robot.labels, "target", held_places(robot.model, start.qpos))
     refuse_idle_targets(config, robot, inputs, target)
     record = _recordable(config, equipped, touching, notes)
+    equipped = _with_noise(equipped, config, "sensors" in record, notes)
     dt = float(inputs["time_step"][0])
     notes += idle_wrenches(robot.model, robot.labels, pushed, config.steps * dt)
     delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
@@ -248,7 +250,23 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         seen=seen_shapes(articulation, robot, config, notes) if "sensors" in record else None,
         delayed=delayed,
         pushed=pushed,
+        sample=0,
     )
+
+
+def _with_noise(equipped: Equipped | None, config: RunConfig, recorded: bool, notes: list[str]) -> Equipped | None:
+    """The equipment without the noise of its sensors, unless that is wanted; where it is and nothing shows it, a note
+    says why."""
+    wanted = config.sensor_noise and recorded
+    noisy = equipped is not None and equipped.arrays.sensor_noise.any()
+    if config.sensor_noise and not (noisy and recorded):
+        notes.append(
+            f"--sensor-noise changes nothing: {'sensors are not recorded' if noisy else 'no sensor has noise'}"
+        )
+    if wanted or equipped is None or not noisy:
+        return equipped
+    quiet = np.zeros_like(equipped.arrays.sensor_noise)
+    return replace(equipped, arrays=equipped.arrays._replace(sensor_noise=quiet))
 
 
 class _Start(NamedTuple):

@@ -198,7 +198,7 @@ class SingleRoller:
 
     def _plan_of(self, own: Variations) -> Plan:
         """The plan of one sample."""
-        plan = replace(self._plan, qpos=own.qpos[0], qvel=own.qvel[0])
+        plan = replace(self._plan, qpos=own.qpos[0], qvel=own.qvel[0], sample=own.first)
         if plan.touching is not None:
             friction, raised = (
                 float(own.factors[name][0, 0]) if name in own.factors else value
@@ -265,6 +265,7 @@ class PackRoller:
         pack.step.counters[:] = 0
         pack.reset(self._all, variations.qpos[own], variations.qvel[own], self._activation)
         pack.lanes.data.alive[len(variations) - start :] = 0
+        pack.lanes.data.number[:] = variations.first + start + self._all
         if variations.factors:
             pack.vary(self._all, {name: values[own] for name, values in variations.factors.items()})
         given = [variations.controls[k] for k in own] if variations.controls else [self._given] if self._given else []

@@ -161,7 +161,14 @@ class Settings:
         PLACES, "Position [m] and roll, pitch, yaw [rad] at which a free base starts; NAME is its joint or link."
     )
     activation: Value = START(STATES, "Initial activation of an actuator with dynamics.")
-    seed: int = START(0, "Seed stored with the run, from which `artsim rollout` draws its samples.", bounds=SEEDS)
+    seed: int = START(
+        0, "Seed stored with the run, from which `artsim rollout` draws its samples, and --sensor-noise.", bounds=SEEDS
+    )
+    sensor_noise: bool = START(
+        False,
+        "Add normal noise to recorded sensors, of the standard deviation that an MJCF file gives each (noise), which "
+        "MuJoCo ignores; drawn from --seed.",
+    )
 
     target_velocity: Value = INPUTS(AIMS, "Velocity target of a joint drive [rad/s, m/s].")
     target_acceleration: Value = INPUTS(RATES, "Acceleration that computed torque adds to its feedback [rad/s², m/s²].")
@@ -490,6 +497,7 @@ class RunSettings(TypedDict, total=False):
     base_pose: Sequence[float] | Mapping[str, Sequence[float]]
     activation: Mapping[str, float]
     seed: int
+    sensor_noise: bool
     target_velocity: Values
     target_acceleration: Values
     drive_limit: Values

@@ -119,6 +119,7 @@ class Simulation(Account):
         if equipped is not None:
             scratch = make_equipment_work(model, equipped.arrays, equipped.activations)
             self._equipment = EquipmentBundle(equipped.arrays, scratch)
+            scratch.noise_key[:] = self.plan.config.seed, self.plan.sample
             self._state.activation[:] = self.plan.activation
             if delayed is not None:
                 self._state.history[:] = delayed.history

@@ -50,6 +50,7 @@ class Variations:
     # of VARIED: (n, links), (n, nv) or (n, 1); of PLACED: (n, links, 3), (n, 3), (n, 1) or (n, delayed controls)
     factors: Mapping[str, Array] = field(default_factory=dict)
     controls: Sequence[Controls] = ()  # one per sample; empty: those of the plan
+    first: int = 0  # number of the first sample
 
     def __post_init__(self) -> None:
         for name in self.factors:
@@ -62,7 +63,9 @@ class Variations:
     def part(self, start: int, stop: int) -> Variations:
         """The samples from `start` to before `stop`."""
         factors = {name: values[start:stop] for name, values in self.factors.items()}
-        return Variations(self.qpos[start:stop], self.qvel[start:stop], factors, self.controls[start:stop])
+        return Variations(
+            self.qpos[start:stop], self.qvel[start:stop], factors, self.controls[start:stop], self.first + start
+        )
 
 
 def shape_of(plan: Plan, name: str) -> tuple[int, ...]:
@@ -94,7 +97,7 @@ def unvaried(plan: Plan, name: str) -> Array | float:
 
 
 def refuse_varied(plan: Plan, given: Mapping[str, Array]) -> None:
-    """Raise UsageError for properties of VARIED and PLACED, with values (…, parts), that this plan does not let vary."""
+    """Raise UsageError for properties of VARIED and PLACED, of values (…, parts), that this plan does not let vary."""
     if "friction" in given and plan.touching is None:
         raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
     if "centre" in given and (reason := _fixes_centres(plan)):

@@ -73,6 +73,7 @@ def _step_alone(
     take_lane(robot.state, lane, alone.state)
     if equipment is not None:
         take_lane(equipment.data, lane, alone.forces)
+    alone.noise_key[1] = lanes.data.number[lane]
     for n in range(alone.delay.shape[0]):
         alone.delay[n] = lanes.data.delay[lane, n]
     for c in range(alone.step.effective_coupling.shape[0]):

@@ -142,6 +142,7 @@ class PackWork(NamedTuple):
     worst_residual: Reals1  # (lanes,) largest residual of rows in any step so far [rad/s or m/s]
     by_newton: Ints1  # (1,) steps in which newton itself solved rows of a lane
     recorded: Lanes1  # (1,) 1: the single robot has taken this step of the lane, and recorded it
+    number: Ints1  # (lanes,) numbers of the robots, by which the noise of sensors is drawn
     searches: Lanes1  # (1,) for other contacts in this step
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
@@ -181,6 +182,7 @@ class Alone(NamedTuple):
     pair_friction: Reals2
     place: Reals2
     delay: Reals1  # of Delays
+    noise_key: Ints1  # of EquipmentWork
 
 
 class RolloutBlock(NamedTuple):

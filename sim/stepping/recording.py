@@ -19,6 +19,7 @@ from artsim.sim.constraints.loop_rows import note_loop_wrenches, take_off_loops
 from artsim.sim.contact.contact_rows import is_felt, take_off_contacts
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.passive import spring_energy
+from artsim.sim.equipment.sensor_noise import add_noise
 from artsim.sim.equipment.sensors import sensor_values
 from artsim.sim.equipment.tendon_forces import tendon_spring_energy
 from artsim.sim.equipment.tendons import add_inertia, add_inertia_forces, inertia_energy
@@ -96,6 +97,7 @@ def record(
     if equipment is not None and block.sensors.shape[0] > 0:
         if not connected(equipment.data.feeler):  # otherwise sensors have already been measured, in every step
             sensor_values(robot, run, equipment, contact)
+        add_noise(equipment, step.counters[STEP_NUMBER])
         _copy(equipment.data.sensor, row, block.sensors)
     if contact is not None and block.contact_count.shape[0] > 0:
         _contacts(run, row, contact)
