@@ -82,10 +82,9 @@ def components_of(name: str) -> int:
 def part_labels(plan: Plan, name: str) -> Sequence[str] | None:
     """The names of the parts for which a robot has values of a property; None: for the whole."""
     part = PLACED[name][0] if name in PLACED else VARIED[name]
-    delayed, controls = (), ()
+    labels: dict[str, Sequence[str]] = {"link": plan.robot.links, "dof": plan.robot.dofs, "delay": ()}
     if plan.delayed is not None and plan.equipped is not None:
-        delayed, controls = plan.delayed.arrays.control, plan.equipped.labels.controls
-    labels = {"link": plan.robot.links, "dof": plan.robot.dofs, "delay": tuple(controls[n] for n in delayed)}
+        labels["delay"] = [plan.equipped.labels.controls[n] for n in plan.delayed.arrays.control]
     return labels.get(part)
 
 

@@ -133,6 +133,16 @@ def fits_delassus(rows: Rows, solver: SolverBundle, island: int) -> Pack:
 
 
 @njit
+def has_many_rows(rows: Rows, solver: SolverBundle, island: int) -> Pack:
+    """1 in lanes of so many rows that newton itself solves them sooner: steps in x would be taken in all lanes, with
+    the rows of all."""
+    zero = zero_like(solver.newton.change[0])
+    if not differ(solver):
+        return zero
+    return where_greater(_own_count(rows, solver.newton, island), zero + MOST_OF_LANE, zero + 1.0, zero)
+
+
+@njit
 def _list_lanes(rows: Rows, solver: SolverBundle, island: int, left: Pack) -> None:
     """Set pack.in_impulses to 1 in as many of the lanes where `left` is 1 as there is room for their rows, and list
     their units. W and the factor of M̂ are kept from a solution before that had these units.

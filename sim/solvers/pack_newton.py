@@ -1,8 +1,8 @@
 """newton for a pack: the first strategies of strategies.py for 8 robots, each of which ends independently.
 
 A robot's result is that found when its own rows are solved; neither other robots of the pack that still go on nor rows
-that only others have change any of it. Robots that these strategies do not solve, or whose contacts yield, are settled
-by newton itself, one by one.
+that only others have change any of it. Robots that these strategies do not solve, of many rows, or whose contacts
+yield, are settled by newton itself, one by one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from artsim.sim.solvers.impulses import hold, keep, project, set_gradient
 from artsim.sim.solvers.lane_newton import settle_by_newton
 from artsim.sim.solvers.loads import forget, loads_are_open, rub
 from artsim.sim.solvers.multipliers import newton_step, prepare_island, recentre
-from artsim.sim.solvers.pack_coulomb import differ, fits_delassus, slide
+from artsim.sim.solvers.pack_coulomb import differ, fits_delassus, has_many_rows, slide
 from artsim.sim.solvers.shift import slides
 from artsim.sim.solvers.tolerance import largest_speed
 
@@ -64,7 +64,8 @@ def solve_pack(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle)
         work.factorised[k] = 0
         note_start(rows, work, k)
         prepare_island(robot.data, rows, step, solver, k)
-        solved = least(solved, _settle_in_lanes(robot, rows, step, solver, k))
+        many = has_many_rows(rows, solver, k)
+        solved = least(solved - solved * many, _settle_in_lanes(robot, rows, step, solver, k, many))
     left = (1.0 - solver.pack.skip[0]) * (1.0 - solved)
     if any_positive(left):
         for lane in range(lane_count(u)):
@@ -77,18 +78,22 @@ def solve_pack(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle)
 
 
 @njit
-def _settle_in_lanes(robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int) -> Pack:
+def _settle_in_lanes(
+    robot: RobotBundle, rows: Rows, step: Step, solver: SolverBundle, island: int, left_out: Pack
+) -> Pack:
     """Find pack.change and pack.impulse of the island by the strategies that come first for a single robot, each in the
-    lanes that need it; 1 in lanes of robots whose rows are solved.
+    lanes that need it; 1 in lanes of robots whose rows are solved, and where `left_out` is 1.
     """
     work = solver.newton
     one = like(1.0, robot.data)
     zero = like(0.0, robot.data)
-    ended = largest(solver.pack.skip[0], solver.pack.yields[0])
+    ended = largest(largest(solver.pack.skip[0], solver.pack.yields[0]), left_out)
     for e in range(work.island_start[island], work.island_start[island + 1]):
         b = work.member[e]
         for a in range(work.block_start[b], work.block_start[b + 1]):
             solver.pack.change[a] = zero
+    if not any_positive(one - ended):
+        return ended
     cones = count_cones(rows, work, island) > 0
     in_impulses, opened = fits_delassus(rows, solver, island), zero
     if cones:
