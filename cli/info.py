@@ -224,11 +224,12 @@ def describe_rollout(rollout: Mapping[str, Any]) -> list[str]:
     all_samples = rollout["rows_of_job"]
     part = "" if rollout["samples"] == all_samples else f", from sample {rollout['first_row']} of {all_samples}"
     part = _of_shards(rollout) or part
-    missing = f", {rollout['missing']} not simulated: the rollout was interrupted" if rollout["missing"] else ""
+    early = f", {rollout['ended']} ended by --until" if rollout["ended"] else ""
+    told = early + (f", {rollout['missing']} not simulated: the rollout was interrupted" if rollout["missing"] else "")
     return [
         f"{rollout['file']}: rollout of {model.get('format', '')} robot {model.get('name', '')!r} "
         f"({rollout['bytes'] / 1e6:.3g} MB)",
-        f"{rollout['samples']} samples of {rollout['rows']} rows{part}, {rollout['stopped']} stopped early{missing}",
+        f"{rollout['samples']} samples of {rollout['rows']} rows{part}, {rollout['stopped']} stopped early{told}",
         *names_and_origin(rollout),
         "",
         *variables(rollout),

@@ -250,6 +250,8 @@ def rollout(
         raise SystemExit(128 + caught[0])
     if outcome.unfit and not force:
         raise ModelError(outcome.unfit)
+    if outcome.unfit and not quiet:
+        warn([outcome.unfit])
     refuse_stopped(outcome)
     warnings = _warnings(outcome)
     if scene.load["strict"] and warnings:
@@ -322,6 +324,7 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
             "packed": outcome.packed,
             "solved_alone": outcome.solved_alone,
             "stopped": outcome.stopped,
+            "ended": outcome.tally.ended,
             "inside": outcome.inside,
             "deepest": outcome.deepest[1],
             "overlaps": overlaps_of(plan),
@@ -356,6 +359,8 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
             then = "the springs of the convex contact law push the links apart"
         lines.append(f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; {then}")
     lines += [f"warning: {told}" for told in _warnings(outcome)]
+    if outcome.tally.ended:
+        lines.append(f"{_samples(outcome.tally.ended)} ended by --until, status 4")
     if outcome.stopped:
         lines.append(
             f"{_samples(outcome.stopped)} of {outcome.samples} stopped early, which `status` and `n_valid` tell:"

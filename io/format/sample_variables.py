@@ -161,7 +161,7 @@ SAMPLES: dict[str, Variable] = {
     "rollout/friction_factor": line("sample", "1", "factor of the friction of contacts"),
     "rollout/drive_stiffness_factor": line("sample dof", "1", "factor of the drive's stiffness"),
     "rollout/drive_damping_factor": line("sample dof", "1", "factor of the drive's damping"),
-    "rollout/gravity": line("sample xyz", "m/s^2", "gravitational acceleration", "of the sample"),
+    "rollout/gravity_vector": line("sample xyz", "m/s^2", "gravitational acceleration", "of the sample"),
     "rollout/centre_offset": line(
         "sample link xyz", "m", "offset of the link's centre of mass", "beside the model's, along the link's axes"
     ),

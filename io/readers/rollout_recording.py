@@ -91,6 +91,11 @@ class RolloutRecording(SampledOutput):
         return self._count(schema.NON_FINITE) + self._count(schema.INTERRUPTED)
 
     @property
+    def ended(self) -> int:
+        """Number of samples that ended where they were to."""
+        return self._count(schema.ENDED)
+
+    @property
     def missing(self) -> int:
         """Number of samples that were not simulated, since the rollout was interrupted."""
         return self._count(schema.RUNNING)
@@ -119,6 +124,7 @@ class RolloutRecording(SampledOutput):
             "rows_of_job": self.rows_of_job,
             "shards": [shard.name for shard in self.shards],
             "stopped": self.stopped,
+            "ended": self.ended,
             "missing": self.missing,
             **self.names_told(),
             "variables": self._variables_told(),

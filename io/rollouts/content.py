@@ -21,7 +21,7 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import row_count, row_shapes
 from artsim.sim.runs.varied import VARIED
 
-COLUMNS = {**{name: f"{name}_factor" for name in VARIED}, "gravity": "gravity", "centre": "centre_offset"}
+COLUMNS = {**{name: f"{name}_factor" for name in VARIED}, "gravity": "gravity_vector", "centre": "centre_offset"}
 """The variables of properties of samples, by their names in Variations."""
 
 

@@ -15,6 +15,7 @@ from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
+from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
@@ -104,8 +105,8 @@ class Draws:
             name: Stream(seed, _FIRST_STREAM + _STREAMS.index(name), False, *bounds) for name, bounds in ends.items()
         }
 
-    def read(self, start: int, stop: int) -> Variations:
-        """The properties and states of samples start … stop, drawn or given."""
+    def read(self, start: int, stop: int, controls: Sequence[Controls] = ()) -> Variations:
+        """The properties and states of samples start … stop, drawn or given, with these controls."""
         plan, n = self._plan, stop - start
         drawn = dict[str, Array]()
         for name, stream in self._streams.items():
@@ -123,7 +124,7 @@ class Draws:
             qpos = _within_limits(plan, qpos + drawn.pop("spread"), qpos)
         qvel = starts.get("qvel", plan.qvel) + drawn.pop("velocity_spread", np.zeros((n, plan.robot.nv)))
         drawn |= {name: self._given.rows(name, start, stop) for name in self._given.properties}
-        return Variations(qpos, qvel, {name: drawn[name] for name in self.properties}, first=start)
+        return Variations(qpos, qvel, {name: drawn[name] for name in self.properties}, controls, start)
 
     def given_starts(self, start: int, stop: int) -> dict[str, Array]:
         """The states that are given of samples start … stop, by name."""

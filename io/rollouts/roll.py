@@ -11,7 +11,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,7 +248,6 @@ class Stream:
         stop: Callable[[], bool] | None,
     ) -> bool:
         """Simulate all samples; False if `stop` ended it, or a sample that stopped where these are refused."""
-        from concurrent.futures import ThreadPoolExecutor  # imports logging
 
         def work(roller: Roller) -> None:
             try:
@@ -262,11 +260,7 @@ class Stream:
                 raise
 
         began = time.perf_counter()
-        with ThreadPoolExecutor(self._threads) as pool:  # which makes threads as they are asked for; this is one, too
-            workers = [pool.submit(work, roller) for roller in self._rollers[1:]]
-            work(self._rollers[0])
-        for worker in workers:
-            worker.result()
+        _in_threads(work, self._rollers)
         self._seconds = time.perf_counter() - began
         return not self._ended
 
@@ -300,7 +294,7 @@ class Stream:
                 return None
             stop, each = min(start + self._block, self._samples.stop), self._controls
             own = each[start - self._samples.start : stop - self._samples.start] if len(each) > 1 else ()
-            return start, replace(self.draws.read(start, stop), controls=own)
+            return start, self.draws.read(start, stop, own)
 
     def _asked(self, stop: Callable[[], bool] | None) -> bool:
         if stop is not None and stop():
@@ -355,6 +349,20 @@ class Stream:
             "n_valid": valid,
             "status": np.where(ended >= 0, schema.ENDED, _status(results.reason[:count])).astype(np.int8),
         }
+
+
+def _in_threads(work: Callable[[Roller], None], rollers: Sequence[Roller]) -> None:
+    """Do the work of every roller in a thread of its own, of which this is one."""
+    if len(rollers) == 1:
+        work(rollers[0])
+        return
+    from concurrent.futures import ThreadPoolExecutor  # imports logging
+
+    with ThreadPoolExecutor(len(rollers) - 1) as pool:
+        workers = [pool.submit(work, roller) for roller in rollers[1:]]
+        work(rollers[0])
+    for worker in workers:
+        worker.result()
 
 
 def _depths(plan: Plan, results: Results, count: int) -> dict[str, Array]:

@@ -35,6 +35,7 @@ class Tally(NamedTuple):
     most_unsolved: tuple[int, float, int] = (0, 0.0, 0)  # the sample; residual [rad/s or m/s], steps
     held: int = 0  # number of samples in which hard loops held contacts inside, which were then left out
     most_held: tuple[int, tuple[float, ...]] = (0, (0.0,) * 5)  # the sample with the deepest of these; see Step.held
+    ended: int = 0  # number of samples that ended where they were to
 
     @classmethod
     def together(cls, parts: Iterable[Tally]) -> Tally:
@@ -53,6 +54,7 @@ class Tally(NamedTuple):
                 unsolved=whole.unsolved + part.unsolved,
                 most_unsolved=_most(whole.most_unsolved, part.most_unsolved, 1),
                 held=whole.held + part.held,
+                ended=whole.ended + part.ended,
                 most_held=max(whole.most_held, part.most_held, key=lambda one: (one[1][HELD_DEPTH], -one[0])),
             )
         return whole
@@ -85,6 +87,7 @@ class Tally(NamedTuple):
             most_unsolved=(first + left, float(residual[left]), int(unsolved[left])),
             held=int(np.count_nonzero(held[:, HELD_STEPS])),
             most_held=(first + most, tuple(held[most].tolist())),
+            ended=int(np.count_nonzero(block["ended"] >= 0)),
         )
 
     @classmethod
@@ -114,7 +117,7 @@ def _of_rows(stored: RolloutRecording, start: int, stop: int) -> Tally:
         "stopped": np.where(early, 0, -1),
         "unsolved": column("unsolved_steps"),
         "residual": column("worst_residual"),
-        "ended": np.full(count, -1),
+        "ended": np.where(column("status") == schema.ENDED, 0, -1),
     }
     stops = tuple((first + int(k), f"sample {first + k} stopped early") for k in np.flatnonzero(early)[:NAMED])
     return Tally.of_block(first, block, 0)._replace(steps=0, stops=stops)

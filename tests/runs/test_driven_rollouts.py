@@ -56,6 +56,7 @@ def test_samples_end_where_they_should_and_cost_what_numpy_says(tmp_path: Path) 
         assert np.isnan(made["qpos"][k, end + 1 :]).all()
         if end < 24:
             np.testing.assert_array_equal(made["final_qpos"][k], qpos[k, end])
+    assert made.outcome.tally.ended == np.count_nonzero(first < 24)
     assert made.stopped == 0 and made.outcome.steps == first.sum()
     words = ["--samples", 11, "--steps", 24, "--spread", 0.4, "--velocity-spread", 2, "--seed", 3, "--until", until]
     words = ["rollout", ARM, *words, "--cost", cost, "-o", tmp_path / "out.h5"]
@@ -65,7 +66,10 @@ def test_samples_end_where_they_should_and_cost_what_numpy_says(tmp_path: Path) 
         with artsim.open(tmp_path / "out.h5") as stored:
             for name in made.variables:
                 assert stored[name].tobytes() == made[name].tobytes(), name
+        assert f"{made.outcome.tally.ended} samples ended by --until" in done.output
         assert CliRunner().invoke(cli, ["replay", "--verify", str(tmp_path / "out.h5")]).exit_code == 0
+        told = CliRunner().invoke(cli, ["info", str(tmp_path / "out.h5")]).output
+        assert f"0 stopped early, {made.outcome.tally.ended} ended by --until" in told
 
 
 def test_costs_of_inputs_are_of_those_that_act() -> None:

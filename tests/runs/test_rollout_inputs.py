@@ -171,10 +171,10 @@ def test_gravity_and_centres_of_samples_are_the_same_by_every_way(
     ranges = {"gravity": (0.5, 1.5), "centre": (-0.02, 0.02), "mass": (0.5, 2.0)}
     options: dict[str, Any] = {"samples": 3, "steps": 20, "velocity_spread": 1.0}
     made = rolled(robot, randomise=ranges, **options)
-    assert np.ptp(made["gravity"][:, 2]) > 1 and not made["gravity"][:, :2].any()
+    assert np.ptp(made["gravity_vector"][:, 2]) > 1 and not made["gravity_vector"][:, :2].any()
     assert made["centre_offset"].shape == (3, len(robot.links), 3)
     assert 0.01 < np.abs(made["centre_offset"]).max() <= 0.02
-    own = {"gravity": made["gravity"], "centre": made["centre_offset"], "mass": made["mass_factor"]}
+    own = {"gravity": made["gravity_vector"], "centre": made["centre_offset"], "mass": made["mass_factor"]}
     again = rolled(robot, randomise=own, **options)
     for name in made.variables:
         assert again[name].tobytes() == made[name].tobytes(), name
