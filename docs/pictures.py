@@ -41,7 +41,7 @@ POSES: dict[str, tuple[str, ...]] = {
 
 TASKS: dict[str, tuple[str, ...]] = {
     "walk": ("--iterations", "40"),
-    "lift": ("--iterations", "60", "--reach", "0.1"),
+    "lift": ("--iterations", "60", "--reach", "0.08"),
     "turn": ("--iterations", "40", "--reach", "0.1"),
 }
 """Tasks of examples/, and the options with which they are learnt."""

@@ -27,7 +27,7 @@ def play(env, policies, seeds):
     return returns
 
 
-def learn(task, pairs=60, as_it_is=8, iterations=5, reach=0.05, rate=0.1, best=16, seed=0, threads=None):
+def learn(task, pairs=60, as_it_is=16, iterations=5, reach=0.05, rate=0.1, best=16, seed=0, threads=None):
     """The policy, and for each iteration the mean return of the policy and that of all changed ones."""
     env = artsim.make_env(task, 2 * pairs + as_it_is, threads=threads)
     rng = np.random.default_rng(seed)
