@@ -9,7 +9,7 @@ No numba here: a process with warm kernels imports this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Protocol
@@ -31,7 +31,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.runs.control_tables import pack_controls
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.make_simulation import simulation_of
-from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
+from artsim.sim.runs.pack import PackScratch, PacksInTurn, make_tallies
 from artsim.sim.runs.packable import (
     pack_width,
     reason_against_packs,
@@ -47,8 +47,7 @@ from artsim.sim.stepping.packs import (
 )
 
 _SPARE = 64  # rollers that are kept for further rollouts
-_STEPS_PER_CALL = 2048  # of all packs: signals are polled between calls only
-_PACKS = 8  # that take their steps in one call
+_STEPS_PER_CALL = 2048  # signals are polled between calls only
 
 ROLLOUT_RECORDED = ("qpos", "qvel")
 """The variables that a rollout records by default: those that packs record themselves."""
@@ -219,107 +218,75 @@ class SingleRoller:
 class PackRoller:
     """Runs packs of 8 samples, the last one filled up with copies of the last sample.
 
-    Some packs take their steps in one call (pack.py), and begin anew with the next samples.
+    Its arrays are those of one pack (pack.py), in which one pack after the other begins anew.
     """
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.solved_alone = results, 0
         self.samples = len(results.reason)
-        self._shared: Controls | None = controls  # the inputs that all packs have; None: they have those of samples
-        self._given: Controls | None = None  # inputs for samples without their own, where the packs have others
+        self._shared: Controls | None = controls  # the inputs of all lanes that the pack has; None: it has others
+        self._given: Controls | None = None  # inputs for samples without their own, where the pack has others
         self._plan, self._width = plan, pack_width()
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
         scratch = PackScratch(plan, controls, others, _make_block(results))
-        count = min(_PACKS, -(-self.samples // self._width))
-        tallies = make_tallies(scratch, count)
-        tallies.plan[:, STEPS_PER_ROW] = plan.config.every
-        tallies.plan[:, ROWS_OF_SAMPLE] = row_count(plan) if others else 0
-        self._turns = PacksInTurn(scratch, tallies, [pack_controls(plan, [controls]) for _ in range(count)])
-        self._tallies, self._packs, self._all = tallies, self._turns.packs, np.arange(self._width)
+        tallies = make_tallies(scratch, 1)
+        tallies.plan[0, STEPS_PER_ROW] = plan.config.every
+        tallies.plan[0, ROWS_OF_SAMPLE] = row_count(plan) if others else 0
+        self._turns = PacksInTurn(scratch, tallies)
+        self.pack, self._all = self._turns.packs[0], np.arange(self._width)
         self._activation = np.tile(plan.activation, (self._width, 1))
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
         self.solved_alone = 0
         self._given = None if self._shared is not None and _alike(self._shared, controls) else controls
-        self._by_newton[:] = 0
-
-    @property
-    def _by_newton(self) -> Array:
-        """(1,) steps of lanes that newton itself solved, which the packs count together."""
-        counted: Array = self._packs[0].lanes.data.by_newton
-        return counted
+        self.pack.lanes.data.by_newton[:] = 0
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
+        results, data = self.results, self.pack.lanes.data
         if variations.factors:
             self.samples = 0  # their arrays differ from the plan's
-        together = len(self._packs) * self._width
-        for start in range(0, len(variations), together):
-            count = min(together, len(variations) - start)
+        for start in range(0, len(variations), self._width):
+            lanes = slice(start, start + self._width)
             self._begin(variations, start)
-            if not self._take_steps(stop):
+            if not self._run_pack(start, stop):
                 return False
-            self._read(slice(start, start + count), count)
-        self.solved_alone = int(self._by_newton[0])
+            results.reason[lanes], results.stopped[lanes] = data.reason, data.stopped
+            results.stopped_dof[lanes] = data.stopped_dof
+            results.unsolved[lanes], results.residual[lanes] = data.unsolved, data.worst_residual
+            if (contact := self.pack.contact) is not None:
+                results.start_depth[lanes] = contact.lanes.start_depth
+                results.sunk[lanes], results.held[lanes] = contact.lanes.sunk, contact.lanes.held
+        self.solved_alone = int(data.by_newton[0])
         return True
 
-    def _begin(self, variations: Variations, first: int) -> None:
-        """Begin anew with the samples from number `first` on; packs for which there are none have taken all steps."""
-        tallies, more = self._tallies, False
-        tallies.counters[:] = 0
-        for k, pack in enumerate(self._packs):
-            start = first + k * self._width
-            tallies.plan[k, FIRST_SAMPLE] = start
-            own = np.minimum(start + self._all, len(variations) - 1)
-            more |= self._set_controls(pack, [variations.controls[n] for n in own] if variations.controls else [])
-            if start >= len(variations):
-                tallies.counters[k, STEP_NUMBER] = self._plan.config.steps
-                tallies.alive[k] = 0
-                continue
-            pack.reset(self._all, variations.qpos[own], variations.qvel[own], self._activation)
-            tallies.alive[k, len(variations) - start :] = 0
-            pack.lanes.data.number[:] = variations.first + start + self._all
-            if variations.factors:
-                pack.vary(self._all, {name: values[own] for name, values in variations.factors.items()})
-        if more:
+    def _begin(self, variations: Variations, start: int) -> None:
+        """Begin anew with the samples of a pack, from number `start` on."""
+        pack, own = self.pack, np.minimum(start + self._all, len(variations) - 1)
+        pack.step.counters[:] = 0
+        pack.reset(self._all, variations.qpos[own], variations.qvel[own], self._activation)
+        pack.lanes.data.alive[len(variations) - start :] = 0
+        pack.lanes.data.number[:] = variations.first + start + self._all
+        if variations.factors:
+            pack.vary(self._all, {name: values[own] for name, values in variations.factors.items()})
+        given = [variations.controls[k] for k in own] if variations.controls else [self._given] if self._given else []
+        if given and pack.set_controls(pack_controls(self._plan, given)):
             self._turns.connect()
         self._shared = None if variations.controls else self._given or self._shared
         self._given = None
 
-    def _set_controls(self, pack: Pack, own: Sequence[Controls]) -> bool:
-        """Set the inputs of a pack, if it has others; True if their arrays are others now."""
-        given = own or ([self._given] if self._given else [])
-        return bool(given) and pack.set_controls(pack_controls(self._plan, given))
-
-    def _take_steps(self, stop: Stop) -> bool:
-        """Take all steps; False if `stop` ended them."""
-        steps, done = self._plan.config.steps, 0
-        while done < steps:
-            done = min(done + _STEPS_PER_CALL // len(self._packs), steps)
-            self._turns.step_to(done)
+    def _run_pack(self, first: int, stop: Stop) -> bool:
+        """Take all steps of a pack; False if `stop` ended it."""
+        counters, steps = self.pack.step.counters, self._plan.config.steps
+        self.pack.block.plan[FIRST_SAMPLE] = first
+        while (done := int(counters[STEP_NUMBER])) < steps:
+            self._turns.step_to(min(done + _STEPS_PER_CALL, steps))
             if stop():
                 return False
-        if self._packs[0].contact is not None:
+        if self.pack.contact is not None:
             self._turns.step_to(steps)  # depths of contacts at the final state
         return True
-
-    def _read(self, samples: slice, count: int) -> None:
-        """Read what packs tell of so many samples."""
-        results, tallies = self.results, self._tallies
-        for name, values in (
-            ("reason", tallies.reason),
-            ("stopped", tallies.stopped),
-            ("stopped_dof", tallies.stopped_dof),
-            ("unsolved", tallies.unsolved),
-            ("residual", tallies.worst_residual),
-        ):
-            getattr(results, name)[samples] = values.reshape(-1)[:count]
-        for k, pack in enumerate(self._packs):
-            if pack.contact is not None and k * self._width < count:
-                own = slice(samples.start + k * self._width, samples.start + (k + 1) * self._width)
-                results.start_depth[own] = pack.contact.lanes.start_depth
-                results.sunk[own], results.held[own] = pack.contact.lanes.sunk, pack.contact.lanes.held
 
 
 def _alike(one: Controls, other: Controls) -> bool:
