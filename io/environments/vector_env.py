@@ -115,6 +115,8 @@ class VectorEnvironment(VectorEnv[Array, Array, Array]):
         seeds = [seed + k for k in range(self.num_envs)] if isinstance(seed, int | np.integer) else [*seed]
         if len(seeds) != self.num_envs:
             raise UsageError(f"seed has {len(seeds)} numbers, want {self.num_envs}")
+        if any(each is not None and each < 0 for each in seeds):
+            raise UsageError(f"seed is {seed}, want numbers from 0")
         for k in np.flatnonzero(chosen).tolist():
             if seeds[k] is not None:
                 self._generators[k] = np.random.default_rng(seeds[k])

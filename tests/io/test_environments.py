@@ -302,6 +302,8 @@ def test_wrong_calls_are_told(model: Path, tmp_path: Path, monkeypatch: pytest.M
         env.reset(options={"reset_mask": np.array([True, False])})
     with pytest.raises(UsageError, match="seed has 3 numbers, want 2"):
         env.reset(seed=[1, 2, 3])
+    with pytest.raises(UsageError, match="seed is -1, want numbers from 0"):
+        env.reset(seed=-1)
     env.reset(seed=[1, None])
     for mask in (np.zeros(2, bool), np.ones(3, bool), [1, 0]):
         with pytest.raises(UsageError, match="reset_mask: want booleans"):
