@@ -157,16 +157,20 @@ class RobotOfLane(NamedTuple):
         def connect(entry: Entry, table: Array, *bundles: Any) -> None:
             kept.append(point_at(entry, 1, table[lane], *bundles))
 
-        if plan.delayed is not None and self.equipment is not None:
+        equipment = self.equipment
+        if plan.delayed is not None and equipment is not None:
+            own = np.zeros(2, np.int64)  # other packs have other samples, in the lanes of the same helper
+            equipment = equipment._replace(data=equipment.data._replace(delayer=own))
+            kept.append(equipment)
             delays = plan.delayed.arrays._replace(delay=lanes.data.delay[lane])
-            delayed = self.robot.state, self.run, self.equipment, delays
+            delayed = self.robot.state, self.run, equipment, delays
             if len(plan.delayed.arrays.control):
-                kept.append(point_at(DELAY_OF_LANE, 1, self.equipment.data.delayer, *delayed))
+                kept.append(point_at(DELAY_OF_LANE, 1, own, *delayed))
             connect(KEEP_OF_LANE, helpers.keeper, *delayed)
         if is_laden(plan):
-            connect(EXERT, helpers.exerter, self.robot, self.run, self.equipment)
+            connect(EXERT, helpers.exerter, self.robot, self.run, equipment)
         if has_equalities(plan):
-            connect(PATHS, helpers.pather, self.robot, self.run, self.equipment)
+            connect(PATHS, helpers.pather, self.robot, self.run, equipment)
         return kept
 
     def calibrator(self) -> Callable[[], None]:

@@ -539,3 +539,22 @@ def test_quantities_of_all_robots_are_those_of_compute() -> None:
         wanted = arms.robot.compute(arms.qpos, arms.qvel, quantities=[*found], at="origin")
         assert all(found[name].tobytes() == wanted[name].tobytes() for name in found)
         arms.step(steps=2)
+
+
+@pytest.mark.small
+def test_delayed_controls_are_each_robot_s_own(tmp_path: Path) -> None:
+    """Those of the robots in another pack are others; a robot by itself is the truth."""
+    path = tmp_path / "late.xml"
+    path.write_text(MODELS["late"])
+    control = np.random.default_rng(6).normal(size=(17, 2))
+    robot, states = artsim.load(path), []
+    many = artsim.VectorSimulation(robot, 17, threads=1)
+    for k in (0, 3, 8, 16):
+        one = artsim.VectorSimulation(robot, 1)
+        for _ in range(30):
+            one.step(control[k])
+        states.append(one.qpos[0].copy())
+    for _ in range(30):
+        many.step(control)
+    assert many.qpos[[0, 3, 8, 16]].tobytes() == np.array(states).tobytes()
+    assert np.ptp(many.qpos[:, 0]) > 1e-4
