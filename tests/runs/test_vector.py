@@ -352,7 +352,7 @@ def test_ground_of_each_robot(record: tuple[str, ...], tmp_path: Path) -> None:
 @pytest.mark.parametrize("record", [(), ("actuator_force",)])
 def test_delays_of_each_robot(record: tuple[str, ...], tmp_path: Path) -> None:
     """Motors whose inputs come late by times of each robot's own are single runs of files with these delays."""
-    delays = (0.004, 0.006, 0.011, 0.02)
+    delays = (0.004, 0.006, 0.011, 0.02, *np.linspace(0.005, 0.019, 8))  # in two packs
     text = """<mujoco><option timestep="0.002"/><worldbody><body><joint name="a" axis="0 1 0" damping=".1"/>
     <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02"/></body></worldbody><actuator>
     <motor name="m" joint="a" delay="0.006" nsample="10" interp="linear"/></actuator></mujoco>"""
