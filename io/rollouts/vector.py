@@ -12,7 +12,7 @@ from artsim.io.rollouts.roll import why_stopped
 from artsim.io.rollouts.sample_inputs import action_of
 from artsim.io.rollouts.states import ManyNumbers, properties_of, settle, states_of
 from artsim.io.runs.held_inputs import input_names, named_entries, numbers_of, pushed_places
-from artsim.io.runs.named import run_labels
+from artsim.io.runs.named import named_contacts, run_labels
 from artsim.io.runs.prepare import held_controls, prepared
 from artsim.io.runs.progress import warm
 from artsim.io.runs.step_rows import read_only
@@ -22,7 +22,7 @@ from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.run_data.run_records import RUNNING, TABLES_OF
+from artsim.sim.run_data.run_records import RUNNING
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.packable import kernels, reason_against_packs
@@ -166,6 +166,17 @@ class VectorSimulation:
     def sensors(self) -> Array:
         """The sensors' values (n, nsensors), if `record` names "sensors"."""
         return self["sensors"]
+
+    @property
+    def contacts(self) -> dict[str, Array]:
+        """The contacts of the last step of the last call, if `record` names "contacts": of all robots, one after the
+        other, arrays (contacts, …) by the names of a run's, and `robot`, the number of each. `contact_count` (n,): how
+        many each robot has. link_a and link_b are indices into labels.touching_link, geom_a and geom_b into
+        labels.geom. Raises UsageError if they are not recorded."""
+        if "contacts" not in self._plan.config.record:
+            raise UsageError("contacts are not recorded; see `record`")
+        found = self._fleet.contacts()
+        return {"robot": found["robot"], **named_contacts(self._plan, found)}
 
     def computed(self, quantities: Sequence[str]) -> tuple[dict[str, Array], Callable[[], None]]:
         """Quantities of `robot.compute`, links at their origins, as arrays (n, …) by name; and the call that sets
@@ -350,6 +361,7 @@ class VectorSimulation:
 
         Raises UsageError if it does not fit; nothing has changed then.
         """
+        self._fleet.forget_contacts(slice(None))
         self._fleet.restore(snapshot)
 
     def close(self) -> None:
@@ -371,8 +383,8 @@ def _refuse(plan: Plan) -> None:
     if reason := reason_against_packs(plan):
         raise UsageError(f"VectorSimulation: packs lack {reason}; use artsim.Simulation or artsim.rollout")
     for name in plan.config.record:
-        if name in TABLES_OF:
-            raise UsageError(f"record: there is no place for {name!r}, of which a step has any number")
+        if name == "delassus":
+            raise UsageError("record: there is no place for 'delassus', of which a step has any number")
         if name == "jacobian":
             raise UsageError("record: jacobian has no place here: use robot.compute(simulation.qpos, …)")
 

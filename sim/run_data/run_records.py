@@ -92,7 +92,7 @@ LEAST_GAP, OPENED, OPENED_LOOP = range(0, 6, 2)
 # entries of Step.yielded: depths of contacts that yielded are those beyond the deepest of the start
 START_DEPTH, DEPTH, SHARE, LINK_A, LINK_B, UNSOLVED_STEPS = range(6)
 # entries of Block.plan
-STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_ROW = range(3)
+STEPS_TO_TAKE, STEPS_PER_ROW, FIRST_ROW, FIRST_CONTACT = range(4)
 # entries of Block.constraints
 CONSTRAINTS, ENTRIES = range(2)
 # columns of Block.energy

@@ -111,7 +111,7 @@ def make_block(plan: Plan, rows: int, contacts: int, constraints: int) -> Block:
         for count in TABLES_OF.get(recorded, ()):
             size = _table_room(count, contacts, constraints)
             wanted |= {name: (size, *shapes[name]) for name in TABLES[count]} | {count: (rows,)}
-    block: Block = allocate(Block, {**wanted, "plan": (3,), "contacts": (1,), "constraints": (2,)})
+    block: Block = allocate(Block, {**wanted, "plan": (4,), "contacts": (1,), "constraints": (2,)})
     block.plan[STEPS_PER_ROW] = config.every
     return block
 

@@ -47,13 +47,14 @@ class Fleet:
         rows = {name: np.full((room, 1, *shape), np.nan) for name, shape in shapes.items()}
         absent = np.zeros((room, 0, 0))
         block = RolloutBlock(np.zeros(4, np.int64), absent, absent, self._qpos, self._qvel)
-        scratches = [PackScratch(plan, controls, rows, block) for _ in range(threads)]
+        self._touched = touched = room if plan.touching is not None and "contacts" in plan.config.record else 0
+        scratches = [PackScratch(plan, controls, rows, block, touched) for _ in range(threads)]
         self._tallies = make_tallies(scratches[0], packs)
         self._tallies.plan[:, STEPS_PER_ROW] = _NEVER
         self._tallies.plan[:, FIRST_SAMPLE] = np.arange(packs) * self._width
-        self._tallies.plan[:, ROWS_OF_SAMPLE] = 1 if rows else 0
+        self._tallies.plan[:, ROWS_OF_SAMPLE] = 1 if rows or touched else 0
         held = {name: np.repeat(table, room, axis=0) for name, table in control_tables(plan, [controls]).items()}
-        ends = [packs * k // threads for k in range(threads + 1)]
+        self._ends = ends = [packs * k // threads for k in range(threads + 1)]
         self._turns = [
             self._in_turn(scratch, held, slice(first, end))
             for scratch, first, end in zip(scratches, ends[:-1], ends[1:], strict=True)
@@ -108,6 +109,7 @@ class Fleet:
         tallies.counters[:, STEP_NUMBER] = 1 - steps
         np.subtract(1 - steps, self._steps, out=tallies.began)
         tallies.input_row[:] = -1
+        self.forget_contacts(slice(None))
         try:
             for end in (*range(1 - steps + _STEPS_PER_CALL, 1, _STEPS_PER_CALL), 1):
                 self._step_to(end)
@@ -195,6 +197,25 @@ class Fleet:
                 depth[robots], sunk[robots], held[robots] = own.start_depth, own.sunk, own.held
         return depth[: self.n], sunk[: self.n], held[: self.n]
 
+    def contacts(self) -> dict[str, Array]:
+        """The contacts recorded in the last step of a call, robot after robot: by field of Block, and `robot`, the
+        numbers of the robots (contacts,). contact_count: (n,)."""
+        parts: list[dict[str, Array]] = []
+        for turns, first, end in zip(self._turns, self._ends[:-1], self._ends[1:], strict=True):
+            rows = slice(first * self._width, min(end * self._width, self.n))
+            simulation = turns.scratch.simulation
+            count, own = simulation.contact_count[rows], simulation.contacts
+            there = np.arange(own["contact_step"].shape[1]) < count[:, None]
+            found = {name: values[rows][there] for name, values in own.items()}
+            parts.append({"contact_count": count, "robot": np.nonzero(there)[0] + rows.start, **found})
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def forget_contacts(self, robots: Array | slice) -> None:
+        """Forget the recorded contacts of some robots."""
+        if self._touched:
+            for turns in self._turns:
+                turns.scratch.simulation.contact_count[robots] = 0.0
+
     # -------------------------------------------------------------- single robots
 
     def end(self, robots: Array) -> None:
@@ -210,6 +231,7 @@ class Fleet:
         self._steps.reshape(-1)[robots], self._time.reshape(-1)[robots] = 0, 0.0
         for values in self.rows.values():
             values[robots[robots < self.n]] = np.nan
+        self.forget_contacts(robots)
 
     def vary(self, robots: Array, factors: Mapping[str, Array]) -> None:
         """Set properties of some robots, as Variations has them; the others stay as they are."""

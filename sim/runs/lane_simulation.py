@@ -15,12 +15,13 @@ from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry, bind, point_at
 from artsim.sim.foundation.records import Array, allocate, of_lane
 from artsim.sim.geometry.contacts import ContactWork
-from artsim.sim.run_data.run_records import Block, Inputs, RunBundle, Step
+from artsim.sim.run_data.run_records import CONTACT_TABLE, Block, Inputs, RunBundle, Step
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import has_equalities, is_laden
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import with_own_contacts
+from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     DELAY_OF_LANE,
     EXERT,
@@ -50,17 +51,44 @@ class LaneSimulation(Simulation):
 
     _samples: Mapping[str, Array] = {}  # the rows of all samples, in which it records
     _every = _ALWAYS  # steps between two recorded rows
+    _contact_rows = 0  # rows of which the contacts are recorded, each with room for as many as a step may have
 
-    def record_into(self, rows: Mapping[str, Array]) -> None:
-        """Record these variables in every step, in arrays (samples, rows, …)."""
+    def record_into(self, rows: Mapping[str, Array], contact_rows: int = 0) -> None:
+        """Record these variables in every step, in arrays (samples, rows, …), and the contacts of so many rows."""
         self._samples = {name: values.reshape(-1, *values.shape[2:]) for name, values in rows.items()}
-        self._every = 1
+        self._every, self._contact_rows = 1, contact_rows
         self.reblock()
+
+    @property
+    def contact_count(self) -> Array:
+        """The number of recorded contacts (rows,)."""
+        return self._block.contact_count
+
+    @property
+    def contacts(self) -> dict[str, Array]:
+        """The recorded contacts (rows, room, …) by field of Block."""
+        found = {name: getattr(self._block, name) for name in CONTACT_TABLE}
+        return {name: values.reshape(self._contact_rows, -1, *values.shape[1:]) for name, values in found.items()}
 
     def _make_block(self) -> Block:
         block = super()._make_block()._replace(**self._samples)
-        block.plan[:] = 1, self._every, 0
+        if self._contact_rows:
+            block = self._with_contacts(block)
+        block.plan[:] = 1, self._every, 0, 0
         return block
+
+    def _with_contacts(self, block: Block) -> Block:
+        """The block with room for contacts, and with those of the block before, which had less."""
+        rows, shapes = self._contact_rows, block_shapes(self.plan.robot.model, self.plan.equipped)
+        made = {name: np.zeros((rows, self._room, *shapes[name])) for name in CONTACT_TABLE}
+        count = np.zeros(rows)
+        if len(self.contact_count) == rows:
+            before, count = self.contacts, self.contact_count
+            for name, values in made.items():
+                values[:, : before[name].shape[1]] = before[name]
+        return block._replace(
+            contact_count=count, **{name: values.reshape(-1, *shapes[name]) for name, values in made.items()}
+        )
 
     def alone(self) -> Alone:
         """The robot's arrays, through which a lane passes whose step is recorded."""

@@ -99,15 +99,17 @@ class Tallies(NamedTuple):
 
 class PackScratch:
     """The arrays that packs of a plan share: those of the robot that takes steps for lanes, too, which records `rows`,
-    arrays (samples, rows, …) by variable."""
+    arrays (samples, rows, …) by variable, and the contacts of `contact_rows` rows."""
 
-    def __init__(self, plan: Plan, controls: Controls, rows: Mapping[str, Array], block: RolloutBlock) -> None:
+    def __init__(
+        self, plan: Plan, controls: Controls, rows: Mapping[str, Array], block: RolloutBlock, contact_rows: int = 0
+    ) -> None:
         self.plan, self.varied = plan, VariedArrays(plan)
         self.needs, self.width = pack_features(plan), pack_width()
         self.simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
         self.block = block
-        if rows:
-            self.simulation.record_into(rows)
+        if rows or contact_rows:
+            self.simulation.record_into(rows, contact_rows)
         self.listed = self.simulation.room  # room for the contacts of all lanes
         alone = self.simulation.alone()
         self.robot, self.rules = make_robots(plan, alone.state, self.width), make_pack_rules(plan, self.width)

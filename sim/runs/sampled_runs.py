@@ -59,7 +59,7 @@ ROLLOUT_RECORDABLE = tuple(name for name in RECORDED if name not in TABLES_OF)
 def row_shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
     """The shape of one row of each variable that the samples of a plan record."""
     shapes = block_shapes(plan.robot.model, plan.equipped)
-    return {name: shapes[name] for name in plan.config.record}
+    return {name: shapes[name] for name in plan.config.record if name not in TABLES_OF}
 
 
 def row_count(plan: Plan) -> int:

@@ -14,6 +14,7 @@ from artsim.sim.run_data.run_records import (
     CROWDED,
     DEPTH,
     EVALUATION,
+    FIRST_CONTACT,
     FIRST_ROW,
     LINK_A,
     LINK_B,
@@ -49,6 +50,9 @@ def record_steps(
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
             lanes.alone.plan[FIRST_ROW] = (plan[FIRST_SAMPLE] + lane) * plan[ROWS_OF_SAMPLE] + row
+            if contact is not None:  # each row has room for as many contacts as a step may have
+                room = contact.detected.data.gap.shape[0]
+                lanes.alone.plan[FIRST_CONTACT] = lanes.alone.plan[FIRST_ROW] * room
             _step_alone(robot, run, equipment, contact, lane)
             if run.step.counters[STOP_REASON] == CROWDED:
                 return False

@@ -30,6 +30,7 @@ from artsim.sim.run_data.run_records import (
     END,
     ENTRIES,
     EVALUATE,
+    FIRST_CONTACT,
     FREE_STEPS_POSSIBLE,
     RECORD,
     ROWS_RECORDED,
@@ -122,7 +123,7 @@ def begin(
     block.constraints[CONSTRAINTS] = 0
     block.constraints[ENTRIES] = 0
     if contact is not None:
-        block.contacts[0] = 0
+        block.contacts[0] = block.plan[FIRST_CONTACT]
         place_static(robot.model, robot.data, contact)
 
 
