@@ -116,12 +116,14 @@ def compare(name: str, task: dict[str, Any], **options: Any) -> None:
 
 
 def quadruped(model: str) -> None:
-    """Print the speed of a quadruped whose controls are drawn anew in every step."""
-    for n in (64, 256, 1024):
-        env: Any = artsim.make_env({**QUADRUPED, "model": model}, n, threads=1)
+    """Print the speed of a quadruped whose controls are drawn anew in every step, up to so far from those of its
+    stance."""
+    for n, reach in ((64, 0.2), (256, 0.2), (1024, 0.2), (256, 0.5), (256, 1.0)):
+        task = {**QUADRUPED, "action": {"scale": reach}, "model": model}
+        env: Any = artsim.make_env(task, n, threads=1)
         own, share = speed(env, SECONDS)
-        steps = QUADRUPED["steps"]
-        print(f"quadruped, n {n}: {own:,.0f} env steps/s, {own * steps:,.0f} steps/s on a core (ends {share:.2%})")
+        told = f"{own:,.0f} env steps/s, {own * QUADRUPED['steps']:,.0f} steps/s on a core (ends {share:.2%})"
+        print(f"quadruped within {reach} rad, n {n}: {told}")
         env.close()
 
 
