@@ -399,7 +399,8 @@ def test_options_that_documents_mention_exist() -> None:
         "--version",
     }
     others = re.compile(
-        r"^(pip|pytest|python -m|python examples|ruff|mypy|NUMBA|\.ci|#SBATCH|srun|sbatch|g\+\+).*$|`(?:sbatch|python) [^`]*`",
+        r"^(pip|pytest|python (?:-m|examples)|ruff|mypy|NUMBA|\.ci|#SBATCH|srun|sbatch|g\+\+).*$"
+        r"|`(?:sbatch|python) [^`]*`",
         re.M,
     )
     for name in DOCUMENTS:
