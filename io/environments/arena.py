@@ -100,7 +100,7 @@ class Arena:
         simulation.give(self.actions.input, self._inputs)
         self._find_links()
         if self._recorded:
-            simulation.forward()
+            simulation.forward(robots)
             self._copy_recorded(robots)
         self._program.begin(robots)
         self._check(robots)

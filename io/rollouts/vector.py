@@ -234,10 +234,11 @@ class VectorSimulation:
                 self._push(link, values)
         self._fleet.step(steps)
 
-    def forward(self) -> None:
-        """Set the recorded variables to those of the present state, as mj_forward does: with the forces that the inputs
-        at hand exert. Nothing else changes; robots that have stopped keep their recorded values."""
-        self._fleet.look()
+    def forward(self, robots: ArrayLike | None = None) -> None:
+        """Set the recorded variables of some robots, as in `reset`, to those of the present state, as mj_forward does:
+        with the forces that the inputs at hand exert. Nothing else changes; robots that have stopped keep their
+        recorded values."""
+        self._fleet.look(self._chosen(robots))
 
     def push(self, link: str, impulse: ArrayLike) -> None:
         """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link of all

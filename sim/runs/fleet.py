@@ -116,14 +116,18 @@ class Fleet:
         finally:
             self._count()
 
-    def look(self) -> None:
-        """Set `rows` to those that a step from the present state would record; the state stays."""
+    def look(self, robots: Array) -> None:
+        """Set `rows` of some robots to those that a step from the present state would record; the state stays."""
         before = self.save()
+        others = np.ones(self._tallies.alive.size, bool)
+        others[robots] = False
+        self._tallies.alive.reshape(-1)[others] = 0
         try:
             self.step(1)
         finally:
-            seen = {f"row.{name}": values for name, values in self.rows.items()}
-            self.restore(before | {name: values.copy() for name, values in seen.items()})
+            for name, values in self.rows.items():
+                before[f"row.{name}"][robots] = values[robots]
+            self.restore(before)
 
     def _step_to(self, end: int) -> None:
         """Have all packs take their steps up to number `end`, in all threads."""

@@ -558,3 +558,27 @@ def test_delayed_controls_are_each_robot_s_own(tmp_path: Path) -> None:
         many.step(control)
     assert many.qpos[[0, 3, 8, 16]].tobytes() == np.array(states).tobytes()
     assert np.ptp(many.qpos[:, 0]) > 1e-4
+
+
+def test_forward_of_some_robots_leaves_the_others() -> None:
+    robot = quadruped()
+    whole, some = (
+        artsim.VectorSimulation(robot, N, threads=1, record=["contact_wrench", "tau_contact"], **quadruped_options())
+        for _ in range(2)
+    )
+    chosen = np.unique([0, 3 % N, N - 1])
+    for fleet in (whole, some):
+        fleet.step(steps=5)
+        fleet.reset(chosen)
+    before = {name: some[name].copy() for name in some.variables}
+    whole.forward()
+    some.forward(chosen)
+    rest = np.setdiff1d(np.arange(N), chosen)
+    for name, values in before.items():
+        assert some[name][chosen].tobytes() == whole[name][chosen].tobytes()
+        assert some[name][rest].tobytes() == values[rest].tobytes()
+        assert np.isfinite(some[name]).all()
+    for fleet in (whole, some):
+        fleet.step(steps=3)
+    assert all(getattr(some, name).tobytes() == getattr(whole, name).tobytes() for name in ("qpos", "qvel", "steps"))
+    assert all(some[name].tobytes() == whole[name].tobytes() for name in before)
