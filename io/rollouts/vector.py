@@ -187,11 +187,7 @@ class VectorSimulation:
         rows = len(whole["qpos"])
         _, outputs = evaluation.allocate(rows)
         call = evaluation.bound({name: whole[name] for name in evaluation.inputs}, outputs)
-
-        def renew(keep: Any = outputs) -> None:  # which the call points at
-            call(rows)
-
-        return {name: read_only(outputs[name][: len(self)]) for name in evaluation.quantities}, renew
+        return {name: read_only(outputs[name][: len(self)]) for name in evaluation.quantities}, lambda: call(rows)
 
     # ------------------------------------------------------------------ steps
 

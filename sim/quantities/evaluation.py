@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -133,10 +133,11 @@ class Evaluation:
         """
         capacity = self._capacity(inputs, outputs)
         workers = Workers(self, self.threads)
-        workers.point_at({**{name: inputs[name] for name in self.inputs}, **outputs}, capacity)
+        arrays = {**{name: inputs[name] for name in self.inputs}, **outputs}
+        workers.point_at(arrays, capacity)
         given = [inputs[name] for name in self.inputs]
 
-        def call(rows: int) -> None:
+        def call(rows: int, keep: Any = arrays) -> None:  # the arrays live as long as the call
             padded = -(-rows // self.width) * self.width
             if not 0 <= padded <= capacity:
                 raise UsageError(f"{rows} rows are asked for, the arrays hold {capacity}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +17,7 @@ import artsim
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities import evaluator
 from artsim.sim.quantities.catalogue import BAD_INPUT, OK
+from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
 from tests.naive import Array
 from tests.quantities.test_quantities import case, packs_only
@@ -215,3 +218,16 @@ def test_threads_of_a_call_do_not_matter_to_later_ones() -> None:
         some = {name: values[:rows] for name, values in given.items()}
         found = bytes_of(robot.compute(**some, quantities=["inverse_dynamics"], threads=threads))
         assert found["inverse_dynamics"] == expected["inverse_dynamics"][: rows * robot.nv * 8]
+
+
+def test_a_bound_call_keeps_its_arrays() -> None:
+    """The kernel writes into all outputs, also those that the caller has let go."""
+    robot = case("arm7").robot
+    evaluation = Evaluation(robot.model, robot.labels, ["link_position"])
+    inputs, outputs = evaluation.allocate(8)
+    call, status = evaluation.bound(inputs, outputs), weakref.ref(outputs["status"])
+    del inputs, outputs
+    gc.collect()
+    assert status() is not None
+    call(8)
+    assert (status() == OK).all()
