@@ -50,20 +50,19 @@ class Drive(NamedTuple):
 class DrivenRoller:
     """Runs samples in a fleet; see sim/runs/sampled_runs.py: Roller."""
 
-    samples = 0  # other rollouts have other expressions
-
     def __init__(self, plan: Plan, controls: Controls, results: Results, drive: Drive, threads: int = 1) -> None:
         """Raises UsageError: an expression that has no meaning, or features that packs lack."""
         if reason := reason_against_packs(plan):
             raise UsageError(f"packs lack {reason}: samples cannot be ended, rated or driven on the way")
         self.results, self.solved_alone = results, 0
+        self.samples, self.task = len(results.reason), (drive, threads)
         self._plan, self._controls, self._drive = plan, controls, drive
-        self._fleet = Fleet(plan, controls, len(results.reason), threads)
+        self._fleet, self._before = Fleet(plan, controls, len(results.reason), threads), 0
         self._seen = _Seen(plan, self._fleet, drive) if drive.until or drive.cost else None
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
-        self._controls = controls
+        self._controls, self._before = controls, self._fleet.solved_alone
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
@@ -99,6 +98,7 @@ class DrivenRoller:
         fleet, count = self._fleet, len(variations)
         some = np.arange(count)
         if variations.factors:
+            self.samples = 0  # their arrays differ from the plan's
             fleet.vary(some, variations.factors)
         fleet.reset(some, variations.qpos, variations.qvel, np.tile(self._plan.activation, (count, 1)))
         fleet.end(np.arange(count, fleet.n))
@@ -169,7 +169,7 @@ class DrivenRoller:
         results.stopped[:] = np.where(fleet.reason == RUNNING, -1, fleet.steps)
         results.unsolved[:], results.residual[:] = fleet.unsolved, fleet.worst_residual
         results.start_depth[:], results.sunk[:], results.held[:] = fleet.contact_tallies()
-        self.solved_alone = fleet.solved_alone
+        self.solved_alone = fleet.solved_alone - self._before
 
 
 class _Seen:

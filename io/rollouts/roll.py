@@ -220,7 +220,8 @@ class Stream:
         self._threads = max(1, min(threads, blocks))
         self._starts = iter(samples[:: self._block])
         self._lock, self._ended = threading.Lock(), False
-        kept = (self._kept(controls[0]) for _ in range(self._threads))
+        self._task = (self._drive, crew) if self._drive else None
+        kept = (take_roller(plan, controls[0], self._block, self._task) for _ in range(self._threads))
         self._rollers = [roller for roller in kept if roller is not None]
         if missing := self._threads - len(self._rollers):
             _check_memory(plan, self._block, missing)
@@ -229,10 +230,6 @@ class Stream:
         self._taken: list[int] = []  # the first samples of finished blocks
         self._tally = Tally()
         self._seconds = 0.0
-
-    def _kept(self, controls: Controls) -> Roller | None:
-        """A roller that has run before; None: there is none, or none that does what is to be done."""
-        return None if self._drive else take_roller(self.plan, controls, self._block)
 
     def _roller(self, controls: Controls, threads: int) -> Roller:
         """A new roller; `threads`: those of its own."""

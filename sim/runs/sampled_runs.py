@@ -120,6 +120,10 @@ class Roller(Protocol):
     solved_alone: int
     samples: int
 
+    @property
+    def task(self) -> object:
+        """What it does beside steps; a roller runs again for an equal task."""
+
     def begin(self, controls: Controls) -> None:
         """Begin anew, with these inputs for samples without their own."""
 
@@ -134,14 +138,14 @@ def make_roller(plan: Plan, controls: Controls, results: Results) -> Roller:
     return SingleRoller(plan, controls, results)
 
 
-def take_roller(plan: Plan, controls: Controls, samples: int) -> Roller | None:
-    """A roller with results for `samples` samples that has run before, where `keep_roller` kept any."""
+def take_roller(plan: Plan, controls: Controls, samples: int, task: object = None) -> Roller | None:
+    """A roller of this task with results for `samples` samples that has run before, where `keep_roller` kept any."""
     while plan.spare:
         try:
             roller: Roller = plan.spare.pop()
         except IndexError:  # another thread took it
             break
-        if roller.samples == samples:
+        if roller.samples == samples and roller.task == task:
             roller.begin(controls)
             return roller
     return None
@@ -156,6 +160,8 @@ def keep_roller(plan: Plan, roller: Roller) -> None:
 
 class SingleRoller:
     """Runs one sample after the other."""
+
+    task = None
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.solved_alone = results, 0
@@ -220,6 +226,8 @@ class PackRoller:
 
     Its arrays are those of one pack (pack.py), in which one pack after the other begins anew.
     """
+
+    task = None
 
     def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
         self.results, self.solved_alone = results, 0

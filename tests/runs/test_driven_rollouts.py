@@ -144,3 +144,22 @@ def test_numbers_that_are_none_stop_the_rollout() -> None:
         bad = np.zeros((3, 7))
         bad[1, 2] = np.nan
         artsim.rollout(ARM, samples=3, steps=4, policy=lambda q, v, t: bad)
+
+
+def test_a_roller_that_has_run_bears_nothing_of_before() -> None:
+    """Other expressions, properties, inputs and policies in turn, of one plan, are as in a new one."""
+    robot = artsim.load(ARM)
+    torque = np.random.default_rng(7).normal(size=(11, 2, 7))
+    calls: list[dict[str, Any]] = [
+        {"cost": "norm(qvel)", "torque": torque},
+        {"cost": "norm(qvel)"},
+        {"cost": "norm(qvel)", "randomise": {"mass": (0.5, 2.0)}},
+        {"cost": "norm(qvel)", "until": "joint_2 > 0.3"},
+        {"cost": "norm(qvel)", "policy": lambda qpos, qvel, time: -qvel},
+        {"cost": "norm(qvel)"},
+    ]
+    for call in calls:
+        made, fresh = rolled(robot, **OPTIONS, **call), rolled(artsim.load(ARM), **OPTIONS, **call)
+        for name in fresh.variables:
+            assert made[name].tobytes() == fresh[name].tobytes(), (call.keys(), name)
+        assert made.outcome.solved_alone == fresh.outcome.solved_alone
