@@ -18,7 +18,7 @@ from artsim.io.runs.provenance import overlap_facts
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import row_count, row_shapes
+from artsim.sim.runs.sampled_runs import row_count
 from artsim.sim.runs.varied import VARIED
 
 COLUMNS = {**{name: f"{name}_factor" for name in VARIED}, "gravity": "gravity_vector", "centre": "centre_offset"}
@@ -36,7 +36,7 @@ def content_of(
     """The content of a file of these samples, with their controls, or one for all of them."""
     robot, rows = plan.robot, row_count(plan)
     columns = {}
-    for name, shape in row_shapes(plan).items():
+    for name, shape in plan.row_shapes.items():
         variable = schema.TABLE[f"rollout/{name}"]
         columns[name] = Column(variable.dims[1:], (rows, *shape), variable.dtype)
     columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}

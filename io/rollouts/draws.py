@@ -93,8 +93,12 @@ class Draws:
                 model, plan.robot.labels, (), (), rows=config.samples, seed=seed, distribution=config.start
             )
         refuse_varied(plan, {name: np.array(bounds)[:, None] for name, bounds in config.randomise.items()})
-        fast = _velocity_spread(plan, config)
-        reach = {"spread": spread_ends(plan, config.offsets()), "velocity_spread": (-fast, fast)}
+        reach: dict[str, tuple[Array, Array]] = {}
+        if config.spread:
+            reach["spread"] = spread_ends(plan, config.offsets())
+        if config.velocity_spread:
+            fast = _velocity_spread(plan, config)
+            reach["velocity_spread"] = -fast, fast
         ends = {name: (low, high) for name, (low, high) in reach.items() if low.any() or high.any()}
         for name, (low, high) in config.randomise.items():
             size = 1 if name == "gravity" else int(np.prod(shape_of(plan, name)))

@@ -42,7 +42,7 @@ from artsim.sim.runs.account import bound_of_link, held_by_name, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, make_roller, row_count, row_shapes, take_roller
+from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, make_roller, row_count, take_roller
 from artsim.sim.runs.varied import VARIED, Variations
 
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
@@ -327,7 +327,8 @@ class Stream:
         """The variables of a block by name."""
         count, plan = len(variations), self.plan
         every, stopped, ended = plan.config.every, results.stopped[:count], results.ended[:count]
-        valid = np.select([stopped >= 0, ended >= 0], [-(-stopped // every), ended // every + 1], row_count(plan))
+        valid = np.where(ended >= 0, ended // every + 1, row_count(plan))
+        valid = np.where(stopped >= 0, -(-stopped // every), valid)
         types = {name: schema.TABLE[f"rollout/{name}"].dtype for name in results.rows}
         for k in np.flatnonzero(valid < row_count(plan)):
             for name, values in results.rows.items():
@@ -400,7 +401,7 @@ def why_stopped(plan: Plan, step: int, reason: int, dof: int) -> str:
 
 
 def _sample_bytes(plan: Plan) -> int:
-    return 8 * (row_count(plan) * sum(map(math.prod, row_shapes(plan).values())) + 64)
+    return 8 * (row_count(plan) * sum(map(math.prod, plan.row_shapes.values())) + 64)
 
 
 def _block_samples(plan: Plan, samples: int, threads: int) -> int:

@@ -72,12 +72,12 @@ class Tally(NamedTuple):
     def of_block(cls, first: int, block: Mapping[str, Array], steps: int) -> Tally:
         """The tally of samples from `first` on, from the arrays of Results; `steps`: of a sample that goes on."""
         depth, sunk, held, stopped = block["start_depth"], block["sunk"], block["held"], block["stopped"]
-        unsolved, residual = block["unsolved"], block["residual"]
+        unsolved, residual, ended = block["unsolved"], block["residual"], block["ended"]
         deep, far, left = int(depth.argmax()), int(sunk[:, 0].argmax()), int(residual.argmax())
         most = int(held[:, HELD_DEPTH].argmax())
         share, depth_there, *links = sunk[far].tolist()
         return cls(
-            steps=int(np.select([stopped >= 0, block["ended"] >= 0], [stopped, block["ended"]], steps).sum()),
+            steps=int(np.where(stopped >= 0, stopped, np.where(ended >= 0, ended, steps)).sum()),
             stopped=int(np.count_nonzero(stopped >= 0)),
             inside=int(np.count_nonzero(depth > DEEP)),
             deepest=(first + deep, float(depth[deep])),
@@ -87,7 +87,7 @@ class Tally(NamedTuple):
             most_unsolved=(first + left, float(residual[left]), int(unsolved[left])),
             held=int(np.count_nonzero(held[:, HELD_STEPS])),
             most_held=(first + most, tuple(held[most].tolist())),
-            ended=int(np.count_nonzero(block["ended"] >= 0)),
+            ended=int(np.count_nonzero(ended >= 0)),
         )
 
     @classmethod

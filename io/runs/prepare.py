@@ -63,8 +63,7 @@ def _spatial_armature(articulation: Articulation) -> bool:
 
 def held_controls(plan: Plan) -> Controls:
     """The plan's torques, targets and controls, constant over the whole run but for pushes."""
-    held = Controls.held(**{name: getattr(plan, name) for name in VALUES})
-    return with_pushes(held, plan.pushed, plan.dt)
+    return plan.held
 
 
 def clamped_controls(plan: Plan, controls: Controls) -> list[str]:

@@ -19,7 +19,6 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
 from artsim.sim.runs.packable import pack_width
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import row_shapes
 from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, PackControls, RolloutBlock
 
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
@@ -43,7 +42,7 @@ class Fleet:
         threads = max(1, min(threads, packs))
         self._qpos, self._qvel = np.zeros((room, robot.nq)), np.zeros((room, robot.nv))
         self._activation = np.zeros((room, len(plan.activation)))
-        shapes = {name: shape for name, shape in row_shapes(plan).items() if name not in _STATES}
+        shapes = {name: shape for name, shape in plan.row_shapes.items() if name not in _STATES}
         rows = {name: np.full((room, 1, *shape), np.nan) for name, shape in shapes.items()}
         absent = np.zeros((room, 0, 0))
         block = RolloutBlock(np.zeros(4, np.int64), absent, absent, self._qpos, self._qvel)

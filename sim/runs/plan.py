@@ -29,6 +29,7 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import INTEGRATORS, RK4
 from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import NEWTON, SOLVERS, Solver
+from artsim.sim.run_data.run_records import TABLES_OF
 from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork, may_crowd
 from artsim.sim.runs.compiled_robot import compiled_robot, hard_axes, tied
 from artsim.sim.runs.compliances import common_erp, told_of_compliances, told_of_open_loops, with_constraint_names
@@ -41,6 +42,7 @@ from artsim.sim.runs.contact_laws import (
     with_served_law,
 )
 from artsim.sim.runs.contact_model import touching_shapes
+from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.joint_values import (
     dof_values,
     drive_inputs,
@@ -64,7 +66,8 @@ from artsim.sim.runs.refusals import (
 from artsim.sim.runs.settings import CONVEX, COULOMB, DEFAULT_RECORD, LEAST_DT, TIME_STEP
 from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
-from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches
+from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches, with_pushes
+from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry, solver_of
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
@@ -103,6 +106,18 @@ class Plan:
     def spare(self) -> list[Any]:
         """Rollers of this plan that have run, for further rollouts; see sampled_runs.take_roller."""
         return []
+
+    @cached_property
+    def row_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of one row of each variable that it records and that has rows of one size."""
+        shapes = block_shapes(self.robot.model, self.equipped)
+        return {name: shapes[name] for name in self.config.record if name not in TABLES_OF}
+
+    @cached_property
+    def held(self) -> Controls:
+        """Its torques, targets and controls, constant over the whole run but for pushes."""
+        held = Controls.held(**{name: getattr(self, name) for name in VALUES})
+        return with_pushes(held, self.pushed, self.dt)
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:

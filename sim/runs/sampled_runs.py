@@ -38,7 +38,6 @@ from artsim.sim.runs.packable import (
 )
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.varied import Variations, VariedArrays, with_own_contacts
-from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     FIRST_SAMPLE,
     LANE_GAINS,
@@ -54,12 +53,6 @@ ROLLOUT_RECORDED = ("qpos", "qvel")
 
 ROLLOUT_RECORDABLE = tuple(name for name in RECORDED if name not in TABLES_OF)
 """The variables that a rollout can record: all whose rows have a fixed size."""
-
-
-def row_shapes(plan: Plan) -> dict[str, tuple[int, ...]]:
-    """The shape of one row of each variable that the samples of a plan record."""
-    shapes = block_shapes(plan.robot.model, plan.equipped)
-    return {name: shapes[name] for name in plan.config.record if name not in TABLES_OF}
 
 
 def row_count(plan: Plan) -> int:
@@ -97,7 +90,7 @@ class Results:
     def of(cls, plan: Plan, samples: int) -> Results:
         """Allocate zeroed results for `samples` samples, rounded up to whole packs."""
         n, robot = -(-samples // WIDTH) * WIDTH, plan.robot
-        rows = {name: np.zeros((n, row_count(plan), *shape)) for name, shape in row_shapes(plan).items()}
+        rows = {name: np.zeros((n, row_count(plan), *shape)) for name, shape in plan.row_shapes.items()}
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
         stops = np.full(n, RUNNING), np.full(n, -1), np.full(n, -1)
         depths = np.zeros(n), np.zeros((n, 4)), np.zeros((n, 5))
@@ -299,6 +292,8 @@ class PackRoller:
 
 def _alike(one: Controls, other: Controls) -> bool:
     """True for inputs that are equal to the bit."""
+    if one is other:
+        return True
     if one.rows != other.rows:
         return False
     return all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in ("start_step", *VALUES))
