@@ -156,8 +156,8 @@ class DrivenRoller:
                     f"policy: {name} has shape {numbers.shape}, want {(count, width)}, or {(width,)} for all"
                 )
             whole = np.broadcast_to(numbers, (count, width))
-            wrong = [k for k in going.tolist() if not np.isfinite(whole[k]).all()]
-            if wrong:
+            wrong = going[~np.isfinite(whole[going]).all(axis=1)]
+            if len(wrong):
                 raise StoppedError(f"policy: {name} of sample {wrong[0]} at t = {time:.6g} s is not finite")
             fleet.inputs[name][going, :width] = whole[going]
 
@@ -223,5 +223,10 @@ def _link_tables(plan: Plan, fleet: Fleet, quantities: Sequence[str]) -> tuple[d
     evaluation = Evaluation(plan.robot.model, plan.robot.labels, quantities, at="origin")
     warm(evaluation.entries)
     _, outputs = evaluation.allocate(fleet.n)
-    call = evaluation.bound({name: getattr(fleet, name) for name in evaluation.inputs}, outputs)
-    return {name: outputs[name] for name in evaluation.quantities}, lambda: call(fleet.n)
+    inputs = {name: getattr(fleet, name) for name in evaluation.inputs}
+    call = evaluation.bound(inputs, outputs)
+
+    def renew(keep: Any = (inputs, outputs)) -> None:  # at which the call points
+        call(fleet.n)
+
+    return {name: outputs[name] for name in evaluation.quantities}, renew
