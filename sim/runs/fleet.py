@@ -116,14 +116,19 @@ class Fleet:
             self._count()
 
     def look(self, robots: Array) -> None:
-        """Set `rows` of some robots to those that a step from the present state would record; the state stays."""
+        """Set `rows` and contacts of some robots to those that a step from the present state would record; the state stays."""
         before = self.save()
         others = np.ones(self._tallies.alive.size, bool)
         others[robots] = False
         self._tallies.alive.reshape(-1)[others] = 0
+        resting = self._tallies.alive.reshape(-1) == 0
+        counts = [turns.scratch.simulation.contact_count.copy() for turns in self._turns]
         try:
             self.step(1)
         finally:
+            if self._touched:
+                for turns, count in zip(self._turns, counts, strict=True):
+                    turns.scratch.simulation.contact_count[resting] = count[resting]
             for name, values in self.rows.items():
                 before[f"row.{name}"][robots] = values[robots]
             self.restore(before)

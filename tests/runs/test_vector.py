@@ -324,6 +324,40 @@ def test_centres_and_gravity_of_each_robot(tmp_path: Path) -> None:
     assert again.qpos.tobytes() == made.qpos.tobytes()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_contacts_of_all_robots_are_those_of_single_runs(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By robot, link, place and force, also where the room for them grows in the last step of a call; those of a robot
+    that was reset are forgotten, and those of the present state are told where it is asked for."""
+    monkeypatch.setattr("artsim.sim.runs.simulate.first_room", lambda touching: 4)
+    robot, options = quadruped(), quadruped_options()
+    heights, record, steps = 0.31 + np.linspace(0.0, 0.2, N), ["contacts"], 60
+    fleet = artsim.VectorSimulation(robot, N, threads=threads, record=record, **options)
+    fleet.reset(qpos={"root.z": heights})
+    fleet.step(steps=steps)
+    found = fleet.contacts
+    assert found["contact_count"].min() == 0 and found["contact_count"].max() >= 4
+    np.testing.assert_array_equal(np.bincount(found["robot"], minlength=N), found["contact_count"])
+    assert (np.diff(found["robot"]) >= 0).all()
+    for k in {0, 3 % N, N - 1}:
+        start = {**options["q0"], "root.z": heights[k]}
+        alone = artsim.simulate(robot, steps=steps, record=record, **{**options, "q0": start}).contacts
+        first, own = int(alone["contact_count"][:-1].sum()), found["robot"] == k
+        assert found["contact_count"][k] == alone["contact_count"][-1]
+        for name in set(found) - {"robot", "contact_count", "step"}:
+            np.testing.assert_allclose(found[name][own], alone[name][first:], atol=1e-7, err_msg=name)
+    assert fleet.labels.touching_link[found["link_a"][0]] in (*robot.links, "world")
+    fleet.reset([N - 1])
+    assert (fleet.contacts["robot"] != N - 1).all() and fleet.contacts["contact_count"][N - 1] == 0
+    fleet.forward([0])
+    assert (fleet.contacts["contact_count"][1:-1] == found["contact_count"][1:-1]).all()
+    fleet.forward()
+    told = fleet.contacts
+    fleet.step()
+    assert all(values.tobytes() == told[name].tobytes() for name, values in fleet.contacts.items() if name != "step")
+    with pytest.raises(UsageError, match="not recorded"):
+        print(artsim.VectorSimulation(robot, 1, **options).contacts)
+
+
 HEIGHTS = (-0.05, 0.0, 0.03, 0.11)
 
 
