@@ -116,7 +116,8 @@ class Fleet:
             self._count()
 
     def look(self, robots: Array) -> None:
-        """Set `rows` and contacts of some robots to those that a step from the present state would record; the state stays."""
+        """Set `rows` and contacts of some robots to those that a step from the present state would record; the state
+        stays."""
         before = self.save()
         others = np.ones(self._tallies.alive.size, bool)
         others[robots] = False
