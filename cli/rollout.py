@@ -158,7 +158,8 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     callback=_factors,
     metavar="NAME=LOW:HIGH,…|FILE",
     help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts), "
-    "gravity; centre: offsets of the links' centres of mass [m]. FILE (.npz, .csv) gives these for each sample.",
+    "gravity; centre: offsets of the links' centres of mass [m]; ground_height: by how much planes of the world are "
+    "raised [m]. FILE (.npz, .csv) gives these for each sample.",
 )
 @click.option(
     "--until",

@@ -273,8 +273,8 @@ def _ends(title: str, given: object) -> tuple[float, float]:
 
 
 def _varied(table: _Table) -> dict[str, Draw]:
-    """Draws of properties: factors, and offsets of centres of mass [m]. Raises UsageError."""
-    known, made = (*VARIED, "centre"), dict[str, Draw]()
+    """Draws of properties: factors, offsets of centres of mass and heights of the ground [m]. Raises UsageError."""
+    known, made = (*VARIED, "centre", "ground_height"), dict[str, Draw]()
     for name, given in table.items():
         if name not in known:
             raise UsageError(f"{table.title}: {name!r} is not known{nearest(name, known)}")

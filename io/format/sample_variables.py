@@ -165,6 +165,7 @@ SAMPLES: dict[str, Variable] = {
     "rollout/centre_offset": line(
         "sample link xyz", "m", "offset of the link's centre of mass", "beside the model's, along the link's axes"
     ),
+    "rollout/ground_height": line("sample", "m", "height of the ground", "by how much planes of the world are raised"),
     "rollout/start_depth": line(
         "sample", "m", "depth of the deepest contact at the start; 0: nothing is inside anything", dtype="f8"
     ),

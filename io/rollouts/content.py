@@ -12,6 +12,7 @@ from artsim.io.format import schema
 from artsim.io.output_file.batch_file import Column, Content
 from artsim.io.output_file.model_record import model_record
 from artsim.io.rollouts.draws import Draws, RolloutConfig
+from artsim.io.rollouts.given import COLUMNS
 from artsim.io.rollouts.sample_inputs import SampleControls
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.provenance import overlap_facts
@@ -19,10 +20,6 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import row_count
-from artsim.sim.runs.varied import VARIED
-
-COLUMNS = {**{name: f"{name}_factor" for name in VARIED}, "gravity": "gravity_vector", "centre": "centre_offset"}
-"""The variables of properties of samples, by their names in Variations."""
 
 
 def content_of(

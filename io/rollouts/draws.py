@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from artsim.io.inputs.sampling import DISTRIBUTIONS, Stream, open_samples
-from artsim.io.rollouts.given import Given
+from artsim.io.rollouts.given import Given, refuse_unknown
 from artsim.sim.articulation.model import following_dofs
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
@@ -67,8 +67,7 @@ class RolloutConfig:
         if self.spread and self.start != GIVEN:
             raise UsageError(f"spread is about the given start, and start is {self.start!r}")
         for name, bounds in self.randomise.items():
-            if name not in (known := (*VARIED, *PLACED)):
-                raise UsageError(f"randomise: {name!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
+            refuse_unknown("randomise", name)
             low, high = bounds
             least = -math.inf if name in PLACED else np.nextafter(0.0, 1.0) if name == "mass" else 0.0
             if not (least <= low <= high < math.inf and -math.inf < low):

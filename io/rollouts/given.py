@@ -17,11 +17,19 @@ from artsim.io.rollouts.states import properties_of, settle, states_of
 from artsim.sim.foundation.errors import ModelError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, shape_of, unvaried
+from artsim.sim.runs.varied import VARIED, components_of, part_labels, shape_of, unvaried
 
 STATE = ("qpos", "qvel")
 _AXES = ("x", "y", "z")
 File = str | os.PathLike[str]
+
+COLUMNS = {
+    **{name: f"{name}_factor" for name in VARIED},
+    "gravity": "gravity_vector",
+    "centre": "centre_offset",
+    "ground_height": "ground_height",
+}
+"""The variables of properties of samples, by their names in Variations."""
 
 
 class Given(NamedTuple):
@@ -56,16 +64,25 @@ class Given(NamedTuple):
 NOTHING = Given()
 
 
+def refuse_unknown(where: str, name: str) -> None:
+    """Raise UsageError for a name that is no property of samples."""
+    if name not in COLUMNS:
+        known = ", ".join(COLUMNS)
+        raise UsageError(f"{where}: {name!r} is not known{nearest(name, tuple(COLUMNS))}; known: {known}")
+
+
 def given_values(plan: Plan, samples: int, start: Any = None, properties: Mapping[str, Any] | None = None) -> Given:
     """Starts and properties of all samples from arrays, mappings or files.
 
     Args:
         start: coordinates (samples, nq); `qpos` and `qvel` by name, each an array or by the names of its entries; or a
             file of configurations, a run or a rollout, of which the final states are taken. One row is for all.
-        properties: of VARIED and PLACED by name, (samples, parts) or (parts,) for all.
+        properties: of COLUMNS by name, (samples, parts) or (parts,) for all.
 
     Raises UsageError, and the errors of open_input for a file.
     """
+    for name in properties or {}:
+        refuse_unknown("randomise", name)
     starts = {} if start is None else _starts(plan, samples, start)
     return Given(0, starts, properties_of(plan, properties or {}, samples, "randomise"))
 
@@ -112,11 +129,9 @@ def property_file(plan: Plan, path: File, samples: int) -> dict[str, Any]:
     where = Path(path)
     check_readable(where)
     if where.suffix.lower() == ".npz":
-        arrays, present = npz_arrays(where, (VARIED | PLACED).__contains__)
+        arrays, present = npz_arrays(where, COLUMNS.__contains__)
         for name in present:
-            if name not in arrays:
-                known = ", ".join((*VARIED, *PLACED))
-                raise UsageError(f"{path}: {name!r} is not known{nearest(name, (*VARIED, *PLACED))}; known: {known}")
+            refuse_unknown(str(path), name)
         return dict(arrays)
     head, _, body = where.read_text("utf-8-sig").partition("\n")
     try:
@@ -136,8 +151,8 @@ def _of_columns(plan: Plan, path: File, columns: Sequence[str], rows: Array) -> 
     found: dict[str, Any] = {}
     for column, values in zip(columns, rows.T, strict=True):
         name, _, rest = column.partition(".")
-        if name not in VARIED | PLACED:
-            raise UsageError(f"{path}: column {column!r} is of no property{nearest(name, (*VARIED, *PLACED))}")
+        if name not in COLUMNS:
+            raise UsageError(f"{path}: column {column!r} is of no property{nearest(name, tuple(COLUMNS))}")
         place = _place(plan, name, rest)
         if place is None:
             raise UsageError(f"{path}: column {column!r} is of no part of this robot, nor an axis x, y or z")

@@ -18,10 +18,10 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.output_file.batch_file import BatchWriter, Content
-from artsim.io.rollouts.content import COLUMNS, content_of, has_held, left_out
+from artsim.io.rollouts.content import content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
 from artsim.io.rollouts.driven import Drive, DrivenRoller
-from artsim.io.rollouts.given import NOTHING, Given
+from artsim.io.rollouts.given import COLUMNS, NOTHING, Given
 from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
 from artsim.io.runs.prepare import held_controls
 from artsim.sim.foundation.dataclass import dataclass
@@ -43,7 +43,7 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, make_roller, row_count, take_roller
-from artsim.sim.runs.varied import VARIED, Variations
+from artsim.sim.runs.varied import Variations, shape_of
 
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
 _THREAD_BYTES = 16 << 20
@@ -339,7 +339,7 @@ class Stream:
             "final_qpos": results.final_qpos[:count],
             "final_qvel": results.final_qvel[:count],
             **{f"start_{name}": values for name, values in self.draws.given_starts(start, start + count).items()},
-            **{COLUMNS[n]: x[:, 0] if VARIED.get(n) == "" else x for n, x in variations.factors.items()},
+            **{COLUMNS[n]: x[:, 0] if not shape_of(plan, n) else x for n, x in variations.factors.items()},
             **_depths(plan, results, count),
             **({"cost": results.cost[:count]} if self._drive.cost else {}),
             "unsolved_steps": results.unsolved[:count],

@@ -21,10 +21,9 @@ from artsim.io.readers.labelled_rows import LabelledRows
 from artsim.io.readers.open_output import open_output
 from artsim.io.readers.output import opened
 from artsim.io.readers.rollout_recording import RolloutRecording
-from artsim.io.rollouts.content import COLUMNS
 from artsim.io.rollouts.draws import GIVEN, STARTS, RolloutConfig
 from artsim.io.rollouts.driven import Drive, Policy
-from artsim.io.rollouts.given import STATE, Given, given_values
+from artsim.io.rollouts.given import COLUMNS, STATE, Given, given_values
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
 from artsim.io.runs.named import run_labels
