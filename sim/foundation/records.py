@@ -229,7 +229,8 @@ _interface = ctypes.PYFUNCTYPE(ctypes.POINTER(_Interface), ctypes.py_object, cty
 
 def address_of(values: Array) -> int:
     """The address of an array's first entry; a run asks for two thousand, and `__array_interface__` takes 2 µs each."""
-    address: int = _interface(values.__array_struct__, None).contents.data
+    held = values.__array_struct__  # which owns the structure
+    address: int = _interface(held, None).contents.data
     return address
 
 

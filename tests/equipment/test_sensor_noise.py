@@ -37,7 +37,6 @@ def seen(robot: artsim.Robot, steps: int, **options: Any) -> np.ndarray[Any, Any
     return np.array(artsim.simulate(robot, steps=steps, **{**OPTIONS, "sensor_noise": True, **options})["sensors"])
 
 
-@pytest.mark.small
 def test_noise_is_normal_and_independent(robot: artsim.Robot) -> None:
     """Of zero mean and the file's standard deviation, by steps and outputs; quaternions keep their length, forces are
     not negative, and what has no noise stays as it is."""
