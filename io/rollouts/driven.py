@@ -101,6 +101,7 @@ class DrivenRoller:
             self.samples = 0  # their arrays differ from the plan's
             fleet.vary(some, variations.factors)
         fleet.reset(some, variations.qpos, variations.qvel, np.tile(self._plan.activation, (count, 1)))
+        fleet.number(variations.first)
         fleet.end(np.arange(count, fleet.n))
 
     def _ahead(self, step: int, begins: Sequence[int]) -> int:

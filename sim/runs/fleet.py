@@ -73,9 +73,8 @@ class Fleet:
         self.stopped_dof = self._tallies.stopped_dof.reshape(-1)[:n]
         self.unsolved = self._tallies.unsolved.reshape(-1)[:n]
         self.worst_residual = self._tallies.worst_residual.reshape(-1)[:n]
-        for k, pack in enumerate(self._packs):
-            pack.lanes.data.number[:] = np.arange((k - packs) * self._width, (k - packs + 1) * self._width)
         self.reset(np.arange(room), *(np.tile(values, (room, 1)) for values in self.start))
+        self.number(0)
         self._tallies.alive.reshape(-1)[n:] = 0
 
     def _in_turn(self, scratch: PackScratch, held: Mapping[str, Array], packs: slice) -> PacksInTurn:
@@ -241,6 +240,11 @@ class Fleet:
         for values in self.rows.values():
             values[robots[robots < self.n]] = np.nan
         self.forget_contacts(robots)
+
+    def number(self, first: int) -> None:
+        """Number the robots, by which the noise of their sensors is drawn, from `first` on."""
+        for k, pack in enumerate(self._packs):
+            pack.lanes.data.number[:] = first + np.arange(k * self._width, (k + 1) * self._width)
 
     def vary(self, robots: Array, factors: Mapping[str, Array]) -> None:
         """Set properties of some robots, as Variations has them; the others stay as they are."""

@@ -69,6 +69,8 @@ def test_noise_depends_on_seed_step_and_robot_alone(robot: artsim.Robot) -> None
     rolled = [artsim.rollout(robot, threads=threads, **options)["sensors"] for threads in (1, 2)]
     assert rolled[0].tobytes() == rolled[1].tobytes()
     np.testing.assert_allclose(rolled[0][0], all_rows[:20], atol=1e-9)
+    looked_at = artsim.rollout(robot, threads=1, until="time > 100", **options)["sensors"]
+    assert looked_at.tobytes() == rolled[0].tobytes()
     assert len(np.unique(rolled[0][:, 3, 0])) == 19
     quiet = artsim.rollout(robot, threads=1, **{**options, "sensor_noise": False})["sensors"]
     assert np.abs((rolled[0] - quiet)[:, :, :3]).std() > 0.05
