@@ -70,6 +70,8 @@ WORDS = {
     "randomise": "mass=%:%",
     "grid": "shoulder=0:%:2",
     "shard": "%/%",
+    "until": "shoulder > %",
+    "cost": "shoulder * %",
 }
 # options without numbers; those of files are tried in tests/test_manifest.py
 TEXTS = {
@@ -86,7 +88,7 @@ TEXTS = {
         "model",
         "models",
     ),
-    *("files", "file", "entries", "arguments", "forces", "into", "quantities"),
+    *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
 }
 LONG = {"steps", "duration", "samples", "pieces", "every", "shards", "grid", "fps"}
 """Options of which a number within bounds can mean work without end."""

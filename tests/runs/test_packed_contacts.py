@@ -96,8 +96,9 @@ NEAR = {
     "tower": 2e-3,
 }
 """[m] by which lanes may differ from single runs: where faces lie on faces, Coulomb's law has several solutions."""
-ALONE = {"links": 0.0, "tiles": 0.5, "tower": 0.5}
-"""Largest share of steps that lanes take alone: contacts of faces that yield are left to single robots."""
+ALONE = {"links": 0.0, "tiles": 0.8, "tower": 0.8}
+"""Largest share of steps that lanes take alone: contacts of faces that yield, and lanes of more than MOST_OF_LANE rows,
+are left to single robots."""
 
 
 def load(name: str, folder: Path) -> artsim.Robot:
