@@ -55,9 +55,9 @@ _DEGREES = "artsim.cli.rollout.degrees"
 _OTHERWISE = {
     "controller": {"help": "Built-in controller.", "metavar": "|".join(CONTROLLERS)},
     "record": {
-        "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}; none "
-        "leaves final states and what is told of samples. With any other "
-        f"variable, every recorded step is taken one sample at a time. Known: {', '.join(ROLLOUT_RECORDABLE)}."
+        "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}. The word none "
+        "stands for final states, without rows. For variables beside the default, every recorded step is taken one "
+        f"sample at a time. Known: {', '.join(ROLLOUT_RECORDABLE)}."
     },
 }
 """The options of a run that say something else of rollouts: the controllers and variables that packs have."""

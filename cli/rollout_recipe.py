@@ -44,7 +44,7 @@ def job_of(plan: Plan, config: RolloutConfig, sources: Sources, **options: Any) 
 
 
 def recipe(run: RunConfig, config: RolloutConfig, sources: Sources) -> str:
-    """The text from which another process makes the job. Raises UsageError for what it cannot read."""
+    """The text from which another process makes the job. Raises UsageError for standard input."""
     words, arguments = without_arguments(sources.models)
     pairs = scene_names(words, is_file)
     names, scene = [name for name, _ in pairs], sources.scene

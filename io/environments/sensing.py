@@ -34,7 +34,7 @@ class Sensing:
         self._history, self._now = np.zeros((int(self._delay.max()) + 1, 0, self.size)), 0
 
     def begin(self, robots: Array, output: Array, generators: Sequence[np.random.Generator]) -> None:
-        """Measure robots that begin anew: what they will see late was never different."""
+        """Measure robots that begin anew, whose delayed observations begin with the present values."""
         measured = output[robots, : self.size]
         if self._noisy:
             measured = measured + self._noise * np.array([each.standard_normal(self.size) for each in generators])

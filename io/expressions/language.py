@@ -50,7 +50,7 @@ Value = Array
 
 
 class Compiler:
-    """Compiles expressions of one program, which share what they have in common.
+    """Compiles the expressions of one program, in which equal parts are evaluated once.
 
     names: what names mean; constants: further names, of numbers. `dt` among them is the time between two evaluations.
     """

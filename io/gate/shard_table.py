@@ -134,7 +134,7 @@ def _check_process(path: Path, count: int) -> None:
 
 def _check_shard(path: Path, kind: str, entry: Entry, digest: object, virtual: Mapping[str, Any]) -> None:
     shard = path.parent / entry.name
-    hint = f"`artsim {kind} … --resume` computes what is missing"
+    hint = f"`artsim {kind} … --resume` computes the missing shards"
     try:
         status = shard.lstat()
     except FileNotFoundError:

@@ -14,12 +14,12 @@ import numpy as np
 from artsim.io.expressions.language import Compiler
 from artsim.io.expressions.names import OF_LINKS, Names
 from artsim.io.rollouts.sample_inputs import action_of
+from artsim.io.rollouts.states import quantities_of
 from artsim.io.runs.held_inputs import input_names, numbers_of
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.progress import warm
 from artsim.sim.foundation.errors import StoppedError, UsageError, nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.program import EVALUATE, ProgramRun
 from artsim.sim.run_data.run_records import RUNNING
 from artsim.sim.runs.control_tables import control_tables
@@ -163,7 +163,7 @@ class DrivenRoller:
             fleet.inputs[name][going, :width] = whole[going]
 
     def _finish(self, step: int) -> None:
-        """Read final states and what is told of samples."""
+        """Read the final states, stops and depths of samples."""
         fleet, results = self._fleet, self.results
         results.final_qpos[:], results.final_qvel[:] = fleet.qpos, fleet.qvel
         results.reason[:], results.stopped_dof[:] = fleet.reason, fleet.stopped_dof
@@ -193,7 +193,7 @@ class _Seen:
         links = [name for name in OF_LINKS if name in names.used]
         self._find_links: Callable[[], None] = _nothing
         if links:
-            found, self._find_links = _link_tables(plan, fleet, links)
+            found, self._find_links = quantities_of(plan.robot, fleet, links)
             tables |= {OF_LINKS[name]: values.reshape(n, -1) for name, values in found.items()}
         warm([(EVALUATE, 1)])
         self._program = ProgramRun(
@@ -217,17 +217,3 @@ class _Seen:
 
 def _nothing() -> None:
     """Where no quantity of links is asked for."""
-
-
-def _link_tables(plan: Plan, fleet: Fleet, quantities: Sequence[str]) -> tuple[dict[str, Array], Callable[[], None]]:
-    """Quantities of links at their origins (n, …) by name, and the call that sets them to those of the state."""
-    evaluation = Evaluation(plan.robot.model, plan.robot.labels, quantities, at="origin")
-    warm(evaluation.entries)
-    _, outputs = evaluation.allocate(fleet.n)
-    inputs = {name: getattr(fleet, name) for name in evaluation.inputs}
-    call = evaluation.bound(inputs, outputs)
-
-    def renew(keep: Any = (inputs, outputs)) -> None:  # at which the call points
-        call(fleet.n)
-
-    return {name: outputs[name] for name in evaluation.quantities}, renew

@@ -1,23 +1,39 @@
-"""States and properties of some robots, given as numbers for each, for all of them or by name."""
+"""States, properties and quantities of some robots, given for each, for all of them or by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from artsim.io.runs.held_inputs import numbers_of
+from artsim.io.runs.progress import warm
 from artsim.sim.articulation.turn_limits import axis_couplings
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
+from artsim.sim.quantities.evaluation import Evaluation
+from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
 from artsim.sim.runs.varied import PLACED, VARIED, components_of, refuse_varied, shape_of
 
 ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
 """Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
+
+
+def quantities_of(robot: Robot, fleet: Fleet, quantities: Sequence[str]) -> tuple[dict[str, Array], Callable[[], None]]:
+    """Quantities of `robot.compute`, links at their origins, of all robots of a fleet as arrays (n, …) by name; and the
+    call that sets them to those of the present state."""
+    evaluation = Evaluation(robot.model, robot.labels, quantities, at="origin")
+    warm(evaluation.entries)
+    states = dict(zip(("qpos", "qvel"), fleet.in_packs, strict=True))
+    rows = len(states["qpos"])
+    _, outputs = evaluation.allocate(rows)
+    call = evaluation.bound({name: states[name] for name in evaluation.inputs}, outputs)
+    return {name: outputs[name][: fleet.n] for name in evaluation.quantities}, lambda: call(rows)
 
 
 def properties_of(plan: Plan, given: Mapping[str, Any], robots: int, who: str) -> dict[str, Array]:

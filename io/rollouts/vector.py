@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from artsim.io.rollouts.roll import why_stopped
 from artsim.io.rollouts.sample_inputs import action_of
-from artsim.io.rollouts.states import ManyNumbers, properties_of, settle, states_of
+from artsim.io.rollouts.states import ManyNumbers, properties_of, quantities_of, settle, states_of
 from artsim.io.runs.held_inputs import input_names, named_entries, numbers_of, pushed_places
 from artsim.io.runs.named import named_contacts, run_labels
 from artsim.io.runs.prepare import held_controls, prepared
@@ -20,7 +20,6 @@ from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import RUNNING
 from artsim.sim.runs.controls import VALUES
@@ -181,13 +180,8 @@ class VectorSimulation:
     def computed(self, quantities: Sequence[str]) -> tuple[dict[str, Array], Callable[[], None]]:
         """Quantities of `robot.compute`, links at their origins, as arrays (n, …) by name; and the call that sets
         them to those of the present state."""
-        evaluation = Evaluation(self.robot.model, self.robot.labels, quantities, at="origin")
-        warm(evaluation.entries)
-        whole = dict(zip(("qpos", "qvel"), self._fleet.in_packs, strict=True))
-        rows = len(whole["qpos"])
-        _, outputs = evaluation.allocate(rows)
-        call = evaluation.bound({name: whole[name] for name in evaluation.inputs}, outputs)
-        return {name: read_only(outputs[name][: len(self)]) for name in evaluation.quantities}, lambda: call(rows)
+        found, renew = quantities_of(self.robot, self._fleet, quantities)
+        return {name: read_only(values) for name, values in found.items()}, renew
 
     # ------------------------------------------------------------------ steps
 

@@ -174,11 +174,15 @@ class Fleet:
     @property
     def sunk(self) -> Array:
         """(n,) by how much the hard contact that got deepest since the start did, as in Results.sunk [m]."""
-        made = np.zeros((len(self._packs), self._width))
+        return self._of_contacts("sunk", (4,))[:, 1]
+
+    def _of_contacts(self, name: str, shape: tuple[int, ...] = ()) -> Array:
+        """(n, *shape) a field of the lanes' contacts; zeros where nothing may touch."""
+        made = np.zeros((len(self._packs), self._width, *shape))
         for place, pack in zip(made, self._packs, strict=True):
             if pack.contact is not None:
-                place[:] = pack.contact.lanes.sunk[:, 1]
-        return made.reshape(-1)[: self.n]
+                place[:] = getattr(pack.contact.lanes, name)
+        return made.reshape(-1, *shape)[: self.n]
 
     @property
     def going(self) -> Array:
@@ -189,21 +193,14 @@ class Fleet:
     @property
     def solved_alone(self) -> int:
         """Number of steps of robots whose rows the solver of a single robot solved, since the fleet was made."""
-        scratches = {id(pack.lanes.data.by_newton): int(pack.lanes.data.by_newton[0]) for pack in self._packs}
-        return sum(scratches.values())
+        return sum(int(turns.scratch.lanes.data.by_newton[0]) for turns in self._turns)
 
     def contact_tallies(self) -> tuple[Array, Array, Array]:
         """(n,) depth of the deepest contact at the start, (n, 4) the hard contact that got deepest since, the present
         state included, (n, 5) the contacts that hard loops hold inside; as in Results."""
-        width, packs = self._width, self._packs
-        depth, sunk, held = (np.zeros((len(packs) * width, *shape)) for shape in ((), (4,), (5,)))
-        if any(pack.contact is not None for pack in packs):
+        if self.plan.touching is not None:
             self._step_to(1)  # of no steps, which notes the depths
-        for k, pack in enumerate(packs):
-            if pack.contact is not None:
-                own, robots = pack.contact.lanes, slice(k * width, (k + 1) * width)
-                depth[robots], sunk[robots], held[robots] = own.start_depth, own.sunk, own.held
-        return depth[: self.n], sunk[: self.n], held[: self.n]
+        return self._of_contacts("start_depth"), self._of_contacts("sunk", (4,)), self._of_contacts("held", (5,))
 
     def contacts(self) -> dict[str, Array]:
         """The contacts recorded in the last step of a call, robot after robot: by field of Block, and `robot`, the

@@ -198,12 +198,13 @@ class SingleRoller:
     def _plan_of(self, own: Variations) -> Plan:
         """The plan of one sample."""
         plan = replace(self._plan, qpos=own.qpos[0], qvel=own.qvel[0], sample=own.first)
-        if plan.touching is not None:
-            friction, raised = (
-                float(own.factors[name][0, 0]) if name in own.factors else value
-                for name, value in (("friction", 1.0), ("ground_height", 0.0))
-            )
-            plan = replace(plan, touching=with_own_contacts(plan.touching, friction, raised))
+        of_contacts = {
+            argument: float(own.factors[name][0, 0])
+            for name, argument in (("friction", "friction"), ("ground_height", "raised"))
+            if name in own.factors
+        }
+        if of_contacts and plan.touching is not None:
+            plan = replace(plan, touching=with_own_contacts(plan.touching, **of_contacts))
         if plan.delayed is not None and "delay" in own.factors:
             delays = in_steps(own.factors["delay"][0], plan.dt)
             plan = replace(plan, delayed=plan.delayed._replace(arrays=plan.delayed.arrays._replace(delay=delays)))

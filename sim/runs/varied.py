@@ -89,9 +89,7 @@ def part_labels(plan: Plan, name: str) -> Sequence[str] | None:
 
 
 def unvaried(plan: Plan, name: str) -> Array | float:
-    """The values of a property that leave it as it is in the plan."""
-    if name == "delay" and plan.delayed is not None:
-        return plan.delayed.arrays.delay[: len(plan.delayed.arrays.control)] * plan.dt
+    """The values of a property, other than a delay, that leave it as it is in the plan."""
     return plan.robot.model.gravity if name == "gravity" else 0.0 if name in PLACED else 1.0
 
 
