@@ -71,7 +71,7 @@ class DrivenRoller:
         results.ended[:], results.cost[:] = -1, 0.0
         given = variations.controls or [self._controls]
         inputs, begins = control_tables(self._plan, given), given[0].start_step.tolist()
-        step, steps = 0, self._plan.config.steps
+        step, steps, every = 0, self._plan.config.steps, self._plan.config.every
         while step < steps:
             if step in begins:
                 for name, table in inputs.items():
@@ -85,8 +85,10 @@ class DrivenRoller:
             if not len(going):
                 break
             ahead = self._ahead(step, begins)
-            fleet.step(ahead)
-            self._record_step(step)
+            row, beside = divmod(step, every)
+            fleet.step(ahead, record=not beside)
+            for name, values in fleet.rows.items() if not beside else ():
+                results.rows[name][:, row] = values
             step += ahead
             if stop():
                 return False
@@ -124,12 +126,6 @@ class DrivenRoller:
         for name in ROLLOUT_RECORDED if not beside else ():
             if name in self.results.rows:
                 self.results.rows[name][:, row] = getattr(self._fleet, name)
-
-    def _record_step(self, step: int) -> None:
-        """Record what the fleet has of the last step."""
-        row, beside = divmod(step, self._plan.config.every)
-        for name, values in self._fleet.rows.items() if not beside else ():
-            self.results.rows[name][:, row] = values
 
     def _look(self, step: int, going: Array) -> Array:
         """End the samples that shall end, and add the cost of the step of the others; those that go on."""

@@ -51,7 +51,7 @@ class Fleet:
         self._tallies = make_tallies(scratches[0], packs)
         self._tallies.plan[:, STEPS_PER_ROW] = _NEVER
         self._tallies.plan[:, FIRST_SAMPLE] = np.arange(packs) * self._width
-        self._tallies.plan[:, ROWS_OF_SAMPLE] = 1 if rows or touched else 0
+        self._recorded = 1 if rows or touched else 0
         held = {name: np.repeat(table, room, axis=0) for name, table in control_tables(plan, [controls]).items()}
         self._ends = ends = [packs * k // threads for k in range(threads + 1)]
         self._turns = [
@@ -98,16 +98,19 @@ class Fleet:
 
     # -------------------------------------------------------------- steps
 
-    def step(self, steps: int) -> None:
+    def step(self, steps: int, record: bool = True) -> None:
         """Have all robots take steps, but for those that have stopped, or stop on the way.
 
-        The numbers of a pack's steps end with 0, which is recorded.
+        The numbers of a pack's steps end with 0, which is recorded. A step that is recorded is a single robot's, equal
+        to a pack's to rounding: without `record` none is, and `rows` and contacts stay as they are.
         """
         tallies = self._tallies
+        tallies.plan[:, ROWS_OF_SAMPLE] = self._recorded if record else 0
         tallies.counters[:, STEP_NUMBER] = 1 - steps
         np.subtract(1 - steps, self._steps, out=tallies.began)
         tallies.input_row[:] = -1
-        self.forget_contacts(slice(None))
+        if record:
+            self.forget_contacts(slice(None))
         try:
             for end in (*range(1 - steps + _STEPS_PER_CALL, 1, _STEPS_PER_CALL), 1):
                 self._step_to(end)
