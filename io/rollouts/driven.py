@@ -1,7 +1,7 @@
-"""Samples that are looked at while they are simulated: ended early, rated by a cost, or driven by a function.
+"""Samples that are ended early, rated by a cost, or driven by a function.
 
-They take their steps in a fleet, as a VectorSimulation's robots do; between these the expressions are evaluated, for
-all samples at once.
+Expressions are evaluated by the packs (sim/stepping/rating.py). Samples with a policy take their steps in a fleet, as a
+VectorSimulation's robots do, so that it is asked for all at once.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ import numpy as np
 from artsim.io.expressions.language import Compiler
 from artsim.io.expressions.names import OF_LINKS, Names
 from artsim.io.rollouts.sample_inputs import action_of
-from artsim.io.rollouts.states import quantities_of
 from artsim.io.runs.held_inputs import input_names, numbers_of
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.progress import warm
 from artsim.sim.foundation.errors import StoppedError, UsageError, nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.quantities.program import EVALUATE, ProgramRun
 from artsim.sim.run_data.run_records import RUNNING
 from artsim.sim.runs.control_tables import control_tables
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, Results, Stop
+from artsim.sim.runs.rated import Criteria, Rater, rating_kernels
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, PackRoller, Results, Roller, Stop
 from artsim.sim.runs.varied import Variations
 
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
@@ -48,17 +47,24 @@ class Drive(NamedTuple):
 
 
 class DrivenRoller:
-    """Runs samples in a fleet; see sim/runs/sampled_runs.py: Roller."""
+    """Runs samples with a policy in a fleet; see sim/runs/sampled_runs.py: Roller."""
 
-    def __init__(self, plan: Plan, controls: Controls, results: Results, drive: Drive, threads: int = 1) -> None:
-        """Raises UsageError: an expression that has no meaning, or features that packs lack."""
-        if reason := reason_against_packs(plan):
-            raise UsageError(f"packs lack {reason}: samples cannot be ended, rated or driven on the way")
+    def __init__(
+        self,
+        plan: Plan,
+        controls: Controls,
+        results: Results,
+        drive: Drive,
+        threads: int = 1,
+        raters: Callable[[], Rater] | None = None,
+    ) -> None:
+        """`raters`: as of Fleet."""
+        assert drive.policy is not None
+        self._policy, self._hold = drive.policy, drive.hold
         self.results, self.solved_alone = results, 0
         self.samples, self.task = len(results.reason), (drive, threads)
-        self._plan, self._controls, self._drive = plan, controls, drive
-        self._fleet, self._before = Fleet(plan, controls, len(results.reason), threads), 0
-        self._seen = _Seen(plan, self._fleet, drive) if drive.until or drive.cost else None
+        self._plan, self._controls = plan, controls
+        self._fleet, self._before = Fleet(plan, controls, len(results.reason), threads, raters), 0
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
@@ -68,7 +74,6 @@ class DrivenRoller:
         """See Roller."""
         fleet, results, count = self._fleet, self.results, len(variations)
         self._begin(variations)
-        results.ended[:], results.cost[:] = -1, 0.0
         given = variations.controls or [self._controls]
         inputs, begins = control_tables(self._plan, given), given[0].start_step.tolist()
         step, steps, every = 0, self._plan.config.steps, self._plan.config.every
@@ -78,17 +83,17 @@ class DrivenRoller:
                     fleet.inputs[name][:count] = table[:, begins.index(step)]
             self._record(step)
             going = np.flatnonzero(fleet.going)
-            if self._drive.policy is not None and step % self._drive.hold == 0 and len(going):
-                self._act(count, step, going)
-            if self._seen is not None:
-                going = self._look(step, going)
             if not len(going):
                 break
+            if step % self._hold == 0:
+                self._act(count, step, going)
             ahead = self._ahead(step, begins)
             row, beside = divmod(step, every)
             fleet.step(ahead, record=not beside)
             for name, values in fleet.rows.items() if not beside else ():
                 results.rows[name][:, row] = values
+            for rater in fleet.raters:
+                rater.check(variations.first)
             step += ahead
             if stop():
                 return False
@@ -104,20 +109,19 @@ class DrivenRoller:
             fleet.vary(some, variations.factors)
         fleet.reset(some, variations.qpos, variations.qvel, np.tile(self._plan.activation, (count, 1)))
         fleet.number(variations.first)
+        for rater in fleet.raters:
+            rater.begin()
         fleet.end(np.arange(count, fleet.n))
 
     def _ahead(self, step: int, begins: Sequence[int]) -> int:
-        """The number of steps until inputs change, or something is recorded or looked at."""
-        if self._seen is not None:
-            return 1
+        """The number of steps until inputs change, or something is recorded."""
         every, steps = self._plan.config.every, self._plan.config.steps
         ends = [steps, step + _STEPS_PER_CALL, *(begin for begin in begins if begin > step)]
         if self.results.rows:
             ends.append((step // every + 1) * every)
             if self._fleet.rows and step % every == 0:
                 ends.append(step + 1)
-        if self._drive.policy is not None:
-            ends.append((step // self._drive.hold + 1) * self._drive.hold)
+        ends.append((step // self._hold + 1) * self._hold)
         return min(ends) - step
 
     def _record(self, step: int) -> None:
@@ -127,21 +131,10 @@ class DrivenRoller:
             if name in self.results.rows:
                 self.results.rows[name][:, row] = getattr(self._fleet, name)
 
-    def _look(self, step: int, going: Array) -> Array:
-        """End the samples that shall end, and add the cost of the step of the others; those that go on."""
-        assert self._seen is not None
-        ending, cost = self._seen.at(going)
-        self.results.ended[going[ending]] = step
-        self._fleet.end(going[ending])
-        rest = going[~ending]
-        self.results.cost[rest] += cost[~ending]
-        return rest
-
     def _act(self, count: int, step: int, going: Array) -> None:
         """Set the inputs that the policy gives. Raises UsageError for others than it should."""
-        assert self._drive.policy is not None
         fleet, time = self._fleet, step * self._plan.dt
-        answer = self._drive.policy(fleet.qpos[:count].copy(), fleet.qvel[:count].copy(), time)
+        answer = self._policy(fleet.qpos[:count].copy(), fleet.qvel[:count].copy(), time)
         named = answer if isinstance(answer, Mapping) else {action_of(self._plan): answer}
         for name, values in named.items():
             if name not in VALUES:
@@ -169,47 +162,51 @@ class DrivenRoller:
         self.solved_alone = fleet.solved_alone - self._before
 
 
-class _Seen:
-    """The expressions of samples, evaluated at their states."""
+def criteria_of(plan: Plan, drive: Drive) -> Criteria | None:
+    """The expressions by which samples are rated, compiled; None without any. Raises UsageError for one that has no
+    meaning, and for features that packs lack."""
+    if not (drive.until or drive.cost):
+        return None
+    _refuse(plan)
+    action = action_of(plan)
+    labels = input_names(plan, action)
+    names = Names(run_labels(plan), labels)
+    compiler, titles = Compiler(names, {"dt": plan.dt}), ("until", "cost")
+    outputs = [compiler.number(getattr(drive, title) or "0", title) for title in titles]
+    if forced := [*names.recorded()]:
+        title = "until" if drive.until else "cost"
+        raise UsageError(f"{title}: {forced[0]!r} is of a step, not of the state before it")
+    instructions = compiler.instructions(outputs)
 
-    def __init__(self, plan: Plan, fleet: Fleet, drive: Drive) -> None:
-        self._fleet, self._texts = fleet, [text for text in (drive.until, drive.cost) if text]
-        self._titles = [title for title in ("until", "cost") if getattr(drive, title)]
-        action, labels = action_of(plan), input_names(plan, action_of(plan))
-        names = Names(run_labels(plan), labels)
-        self._compiler = Compiler(names, {"dt": plan.dt})
-        outputs = [self._compiler.number(getattr(drive, title), title) for title in self._titles]
-        if forced := [*names.recorded()]:
-            raise UsageError(f"{self._titles[0]}: {forced[0]!r} is of a step, not of the state before it")
-        n = fleet.n
-        tables = {name: getattr(fleet, name) for name in ("qpos", "qvel", "activation")}
-        self._inputs = fleet.inputs[action][:, : len(labels)]
-        self._action = np.zeros(self._inputs.shape)
-        tables |= {"time": fleet.time.reshape(n, 1), "action": self._action}
-        links = [name for name in OF_LINKS if name in names.used]
-        self._find_links: Callable[[], None] = _nothing
-        if links:
-            found, self._find_links = quantities_of(plan.robot, fleet, links)
-            tables |= {OF_LINKS[name]: values.reshape(n, -1) for name, values in found.items()}
-        warm([(EVALUATE, 1)])
-        self._program = ProgramRun(
-            self._compiler.instructions(outputs), {name: values for name, values in tables.items() if values.size}, n
-        )
+    def why_unknown(registers: Array, sample: int) -> str:
+        found = dict(zip(titles, instructions.outputs, strict=True))
+        title, output = next((title, output) for title, output in found.items() if np.isnan(registers[output]))
+        return f"{title} of sample {sample}: {compiler.reason(registers, output)}"
 
-    def at(self, samples: Array) -> tuple[Array, Array]:
-        """Whether each of some samples ends here, and the cost of each. Raises StoppedError for one that is NaN."""
-        self._find_links()
-        self._action[:] = self._inputs
-        self._program.run(samples)
-        found = self._program.output[samples]
-        if np.isnan(found).any():
-            k, number = (int(index) for index in np.argwhere(np.isnan(found))[0])
-            why = self._compiler.reason(self._program.registers(int(samples[k])), self._program.outputs[number])
-            raise StoppedError(f"{self._titles[number]} of sample {samples[k]}: {why}")
-        by_title = dict(zip(self._titles, found.T, strict=True))
-        none = np.zeros(len(samples))
-        return by_title.get("until", none) != 0, by_title.get("cost", none)
+    links = {name: table for name, table in OF_LINKS.items() if name in names.used}
+    return Criteria(instructions, links, action, len(labels), why_unknown)
 
 
-def _nothing() -> None:
-    """Where no quantity of links is asked for."""
+def make_driven_roller(
+    plan: Plan, controls: Controls, results: Results, drive: Drive, criteria: Criteria | None, threads: int
+) -> Roller:
+    """Make a roller whose samples are rated, and driven by a policy where there is one. Raises UsageError for features
+    that packs lack."""
+
+    def make_rater() -> Rater:
+        assert criteria is not None
+        return Rater(plan, criteria, results.ended, results.cost)
+
+    raters = None if criteria is None else make_rater
+    if criteria is not None:
+        warm(rating_kernels(criteria))
+    if drive.policy is None:
+        return PackRoller(plan, controls, results, (drive, threads), None if raters is None else raters())
+    _refuse(plan)
+    return DrivenRoller(plan, controls, results, drive, threads, raters)
+
+
+def _refuse(plan: Plan) -> None:
+    """Raise UsageError for features that packs lack."""
+    if reason := reason_against_packs(plan):
+        raise UsageError(f"packs lack {reason}: samples cannot be ended, rated or driven on the way")

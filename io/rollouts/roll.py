@@ -20,7 +20,7 @@ from artsim.io.format import schema
 from artsim.io.output_file.batch_file import BatchWriter, Content
 from artsim.io.rollouts.content import content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
-from artsim.io.rollouts.driven import Drive, DrivenRoller
+from artsim.io.rollouts.driven import Drive, criteria_of, make_driven_roller
 from artsim.io.rollouts.given import COLUMNS, NOTHING, Given
 from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
 from artsim.io.runs.prepare import held_controls
@@ -221,6 +221,7 @@ class Stream:
         self._starts = iter(samples[:: self._block])
         self._lock, self._ended = threading.Lock(), False
         self._task = (self._drive, crew) if self._drive else None
+        self._criteria = criteria_of(plan, self._drive)
         kept = (take_roller(plan, controls[0], self._block, self._task) for _ in range(self._threads))
         self._rollers = [roller for roller in kept if roller is not None]
         if missing := self._threads - len(self._rollers):
@@ -235,7 +236,7 @@ class Stream:
         """A new roller; `threads`: those of its own."""
         results = Results.of(self.plan, self._block)
         if self._drive:
-            return DrivenRoller(self.plan, controls, results, self._drive, threads)
+            return make_driven_roller(self.plan, controls, results, self._drive, self._criteria, threads)
         return make_roller(self.plan, controls, results)
 
     def run(
@@ -327,8 +328,8 @@ class Stream:
         """The variables of a block by name."""
         count, plan = len(variations), self.plan
         every, stopped, ended = plan.config.every, results.stopped[:count], results.ended[:count]
-        valid = np.where(ended >= 0, ended // every + 1, row_count(plan))
-        valid = np.where(stopped >= 0, -(-stopped // every), valid)
+        early = np.maximum(stopped, ended)
+        valid = np.where(early >= 0, -(-early // every), row_count(plan))
         types = {name: schema.TABLE[f"rollout/{name}"].dtype for name in results.rows}
         for k in np.flatnonzero(valid < row_count(plan)):
             for name, values in results.rows.items():

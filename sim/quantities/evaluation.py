@@ -15,7 +15,7 @@ import numpy as np
 from artsim.sim.articulation.model import Labels, Model
 from artsim.sim.articulation.state import RobotBundle, make_joints, make_state, make_workspace
 from artsim.sim.foundation.errors import UsageError, nearest
-from artsim.sim.foundation.jit import Entry, bind_movable, disabled
+from artsim.sim.foundation.jit import Entry, bind_movable, disabled, point_at
 from artsim.sim.foundation.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.quantities.catalogue import (
     INPUTS,
@@ -167,6 +167,18 @@ class Evaluation:
 
     def bind(self) -> tuple[Array, Callable[[], None], Callable[[str, Array], None]]:
         """The rows of a worker, the function that computes them, and the function that replaces an array."""
+        rows, records = self._records()
+        return rows, *bind_movable(COMPUTE, self.width, *records)
+
+    def connect(self, pointers: Array, arrays: Mapping[str, Array]) -> object:
+        """Have kernels compute all rows of these arrays, which are as `allocate` makes them, by `pointers` (2,), while
+        the returned object is kept. Not for quantities of constraints or of tendons' inertia."""
+        rows, (*scratch, batch) = self._records()
+        rows[:] = 0, len(arrays["status"])
+        return point_at(COMPUTE, self.width, pointers, *scratch, batch._replace(**arrays))
+
+    def _records(self) -> tuple[Array, tuple[Any, ...]]:
+        """The rows of a worker, and the records of its kernel, of which the last one has the arrays."""
         model, width = self._model, self.width
         rows = np.zeros(2, np.int64)
         parent = model.independent_parent if self._options["reduced"] else model.dof_parent
@@ -184,7 +196,7 @@ class Evaluation:
         scratch = allocate(Scratch, shapes, width)
         robot = RobotBundle(model, make_state(model, width), make_workspace(model, width))
         batch = Batch(**{name: zeros((0, *self._empty_shape(name, kind)), kind) for name, kind in kinds(Batch).items()})
-        return rows, *bind_movable(COMPUTE, width, robot, make_joints(model, width), scratch, task, batch)
+        return rows, (robot, make_joints(model, width), scratch, task, batch)
 
     def _empty_shape(self, name: str, kind: Kind) -> tuple[int, ...]:
         dims = INPUTS[name] if name in INPUTS else QUANTITIES[name].dims if name in QUANTITIES else ()

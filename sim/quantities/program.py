@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.foundation.jit import Entry, bind, disabled
+from artsim.sim.foundation.jit import Entry, bind, disabled, point_at, point_at_function
 from artsim.sim.foundation.records import Array, ConstInts1, Ints1, Reals2, aligned_zeros
 
-TILE = 32  # robots whose registers are filled by one pass over the instructions
+TILE = 8  # robots whose registers are filled by one pass over the instructions
 
 # operations of a, b and c, which are registers; of loads: columns of the table, of RECALL: a column of the memory
 TABLES = ("qpos", "qvel", "activation", "action", "time", "position", "quaternion", "velocity", "recorded")
@@ -91,7 +91,8 @@ class ProgramRun:
         self.output, self.memory = np.zeros((n, len(made.outputs))), np.zeros((n, len(made.kept)))
         whole = np.zeros(n, np.int64), np.zeros(1, np.int64), np.zeros(TILE, np.int64)
         self._work = Registers(register, *whole, self.output, self.memory, np.zeros(1, np.int64))
-        self._call = bind(EVALUATE, 1, program, observed, self._work)
+        self._records = program, observed, self._work
+        self._call = bind(EVALUATE, 1, *self._records)
 
     def begin(self, robots: Array) -> None:
         """Evaluate the program for robots without a past: what they recall is as it is now."""
@@ -107,10 +108,26 @@ class ProgramRun:
         self._work.robot[: len(robots)] = robots
         self._work.due[0] = len(robots)
         if disabled():
-            with np.errstate(all="ignore"):  # as compiled code does
-                self._call()
+            self._run_as_python()
         else:
             self._call()
+
+    def _run_as_python(self) -> None:
+        with np.errstate(all="ignore"):  # as compiled code does
+            self._call()
+
+    def connect(self, pointers: Array) -> object:
+        """Have kernels run the program for all robots by `pointers` (2,), as long as the returned object is kept."""
+        self._work.due[0] = len(self._work.robot)
+        self._work.robot[:] = np.arange(self._work.due[0])
+        if disabled():
+            return point_at_function(pointers, self._run_as_python)
+        return point_at(EVALUATE, 1, pointers, *self._records)
+
+    @property
+    def work(self) -> Registers:
+        """The scratch and results themselves."""
+        return self._work
 
     def registers(self, robot: int) -> Array:
         """The value of every register for one robot, whose memory must not have been renewed since."""

@@ -6,7 +6,7 @@ place. A robot's bytes depend neither on the other robots nor on the number of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -19,6 +19,7 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
 from artsim.sim.runs.packable import pack_width
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.rated import Rater
 from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, PackControls, RolloutBlock
 
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
@@ -35,7 +36,10 @@ class Fleet:
     in which the solver left a residual, `worst_residual` (n,) the largest [rad/s or m/s].
     """
 
-    def __init__(self, plan: Plan, controls: Controls, n: int, threads: int) -> None:
+    def __init__(
+        self, plan: Plan, controls: Controls, n: int, threads: int, raters: Callable[[], Rater] | None = None
+    ) -> None:
+        """`raters`: makes one that rates the robots of a thread as samples; None: they are not rated."""
         self.plan, self.n, self._width = plan, n, pack_width()
         packs = -(-n // self._width)
         robot, room = plan.robot, packs * self._width
@@ -47,7 +51,11 @@ class Fleet:
         absent = np.zeros((room, 0, 0))
         block = RolloutBlock(np.zeros(4, np.int64), absent, absent, self._qpos, self._qvel)
         self._touched = touched = room if plan.touching is not None and "contacts" in plan.config.record else 0
-        scratches = [PackScratch(plan, controls, rows, block, touched) for _ in range(threads)]
+        self.raters = [] if raters is None else [raters() for _ in range(threads)]
+        scratches = [
+            PackScratch(plan, controls, rows, block, touched, self.raters[k] if self.raters else None)
+            for k in range(threads)
+        ]
         self._tallies = make_tallies(scratches[0], packs)
         self._tallies.plan[:, STEPS_PER_ROW] = _NEVER
         self._tallies.plan[:, FIRST_SAMPLE] = np.arange(packs) * self._width

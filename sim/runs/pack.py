@@ -54,6 +54,7 @@ from artsim.sim.runs.packable import (
     pack_width,
 )
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.rated import Rater
 from artsim.sim.runs.varied import VariedArrays
 from artsim.sim.stepping.packs import (
     CALIBRATED,
@@ -102,9 +103,15 @@ class PackScratch:
     arrays (samples, rows, …) by variable, and the contacts of `contact_rows` rows."""
 
     def __init__(
-        self, plan: Plan, controls: Controls, rows: Mapping[str, Array], block: RolloutBlock, contact_rows: int = 0
+        self,
+        plan: Plan,
+        controls: Controls,
+        rows: Mapping[str, Array],
+        block: RolloutBlock,
+        contact_rows: int = 0,
+        rater: Rater | None = None,
     ) -> None:
-        self.plan, self.varied = plan, VariedArrays(plan)
+        self.plan, self.varied, self.rater = plan, VariedArrays(plan), rater
         self.needs, self.width = pack_features(plan), pack_width()
         self.simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
         self.block = block
@@ -192,6 +199,7 @@ class Pack:
             data=lanes.data._replace(
                 delay=lanes.data.delay.copy(),
                 number=lanes.data.number.copy(),
+                rater=lanes.data.rater.copy(),
                 **{name: getattr(tally, name) for name in Tallies._fields[2:-1]},
             ),
             controls=controls or lanes.controls,
@@ -235,6 +243,8 @@ class Pack:
             self._kept["solver"] = connect_solver(*solved, scratch.newton, solver, single, self.width)
         run: Any = RunBundle(self.inputs, self.step, self.block, None, self.lanes)
         of_solver = SolverBundle(pack=solver if scratch.needs.rows else None)
+        if scratch.rater is not None:
+            self._kept["rater"] = scratch.rater.connect(self.lanes.data.rater, self.robot.state, run)
         self._bundles = self.robot, run, rows, self.equipment, self.contact, scratch.rules, of_solver
         if integrator := integrator_of(plan):
             without_contact = *self._bundles[:4], *self._bundles[5:]

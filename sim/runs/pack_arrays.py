@@ -131,7 +131,7 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
         **dict.fromkeys(("alive", "began", "stopped", "stopped_dof", "reason", "number"), (width,)),
         **dict.fromkeys(("unsolved", "worst_residual"), (width,)),
         "stiffening": (len(robot.model.body_parent), 6),
-        "single": (2,),
+        **dict.fromkeys(("single", "rater"), (2,)),
         "slack": (robot.nv,),
         "delay": (width, 0 if plan.delayed is None else len(plan.delayed.arrays.delay)),
     }

@@ -37,6 +37,7 @@ from artsim.sim.runs.packable import (
     reason_against_packs,
 )
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.rated import Rater
 from artsim.sim.runs.varied import Variations, VariedArrays, with_own_contacts
 from artsim.sim.stepping.packs import (
     FIRST_SAMPLE,
@@ -221,16 +222,18 @@ class PackRoller:
     Its arrays are those of one pack (pack.py), in which one pack after the other begins anew.
     """
 
-    task = None
-
-    def __init__(self, plan: Plan, controls: Controls, results: Results) -> None:
-        self.results, self.solved_alone = results, 0
+    def __init__(
+        self, plan: Plan, controls: Controls, results: Results, task: object = None, rater: Rater | None = None
+    ) -> None:
+        """`rater`: of the task; None: samples are not rated."""
+        self.results, self.solved_alone, self.task = results, 0, task
         self.samples = len(results.reason)
+        self._rater = rater
         self._shared: Controls | None = controls  # the inputs of all lanes that the pack has; None: it has others
         self._given: Controls | None = None  # inputs for samples without their own, where the pack has others
         self._plan, self._width = plan, pack_width()
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
-        scratch = PackScratch(plan, controls, others, _make_block(results))
+        scratch = PackScratch(plan, controls, others, _make_block(results), rater=rater)
         tallies = make_tallies(scratch, 1)
         tallies.plan[0, STEPS_PER_ROW] = plan.config.every
         tallies.plan[0, ROWS_OF_SAMPLE] = row_count(plan) if others else 0
@@ -249,11 +252,15 @@ class PackRoller:
         results, data = self.results, self.pack.lanes.data
         if variations.factors:
             self.samples = 0  # their arrays differ from the plan's
+        if self._rater is not None:
+            self._rater.begin()
         for start in range(0, len(variations), self._width):
             lanes = slice(start, start + self._width)
             self._begin(variations, start)
             if not self._run_pack(start, stop):
                 return False
+            if self._rater is not None:
+                self._rater.check(variations.first)
             results.reason[lanes], results.stopped[lanes] = data.reason, data.stopped
             results.stopped_dof[lanes] = data.stopped_dof
             results.unsolved[lanes], results.residual[lanes] = data.unsolved, data.worst_residual

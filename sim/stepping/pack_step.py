@@ -79,6 +79,15 @@ def end_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle 
 
 
 @inlined
+def lanes_live(run: RunBundle) -> bool:
+    """True if a lane takes steps."""
+    living = 0
+    for lane in range(run.lanes.data.alive.shape[0]):
+        living += run.lanes.data.alive[lane]
+    return living > 0
+
+
+@inlined
 def lanes_rest(run: RunBundle) -> bool:
     """True if all living lanes sleep through this step, in which nothing then moves."""
     for lane in range(run.lanes.data.alive.shape[0]):

@@ -148,6 +148,7 @@ class PackWork(NamedTuple):
     slack: Lanes1  # (nv,) damping of joints in these lanes [N m s/rad]
     dead: Lanes1  # (1,) more than 0: the step is not finite
     delay: Reals2  # (lanes, delayed controls) as Delays has them [steps]
+    rater: Ints1  # (2,) the entry that rates samples before each step; zeros: they are not rated
 
 
 class Turns(NamedTuple):
@@ -158,6 +159,34 @@ class Turns(NamedTuple):
 
 
 TAKE_TURNS = Entry("take_turns", "artsim.sim.stepping.turns", (Turns,))
+
+
+UNTIL, COST = range(2)  # outputs of a program that rates samples: 0: the sample goes on; the cost of a step
+BY_CONTROL, BY_TARGET, BY_TORQUE = range(3)  # the input that is the action
+
+
+class Rating(NamedTuple):
+    """What packs rate samples by: a program, the tables from which it loads, and what it has found of all samples."""
+
+    evaluator: Ints1  # (2,) the entry that runs the program
+    finder: Ints1  # (2,) the entry that computes the quantities of links; zeros: none are asked for
+    qpos: Reals2  # (lanes, nq), as the fields below tables of the program
+    qvel: Reals2
+    activation: Reals2
+    action: Reals2
+    time: Reals2  # (lanes, 1)
+    output: Reals2  # (lanes, 2) UNTIL and COST
+    memory: Reals2  # (lanes, memories) and, of the program, too:
+    always: Ints1  # (1,)
+    register: Reals2  # (registers, TILE)
+    by: Ints1  # (1,) BY_CONTROL, …
+    time_step: Reals1  # (1,) [s]
+    rated: Ints1  # (samples,) the last step that was rated, -1 before any
+    ended: Ints1  # (samples,) the step before which the sample ended; -1: it goes on
+    cost: Reals1  # (samples,) the sum of its costs
+    kept: Reals2  # (samples, memories)
+    unknown: Ints1  # (1,) the first sample that has no rating, -1 without any
+    found: Reals1  # (registers,) what the program has found of it
 
 
 class AloneForces(NamedTuple):
@@ -279,6 +308,11 @@ class PackFeatures(NamedTuple):
 def roll_entry(needs: PackFeatures) -> Entry:
     """The packs' kernel, for all integrators, pruned of features that the run does not need."""
     return Entry("simulate", "artsim.sim.stepping.step", _bundles(needs), "_lanes" + _variant(needs))
+
+
+def rater_of_packs() -> Entry:
+    """The kernel that rates the samples of packs."""
+    return Entry("rate", "artsim.sim.stepping.rating", (PackState, _bundles(PackFeatures())[1], Rating))
 
 
 def integrator_of_packs(integrator: Integrator, needs: PackFeatures) -> Entry | None:

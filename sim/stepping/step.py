@@ -56,6 +56,7 @@ from artsim.sim.stepping.pack_step import (
     begin_in_lanes,
     choose_inputs,
     end_in_lanes,
+    lanes_live,
     lanes_rest,
     record_state,
     settle_lanes,
@@ -89,6 +90,9 @@ def simulate(
     start(run.clock)
     begin(robot, run, rows, equipment, contact, rules)
     for _ in range(run.block.plan[STEPS_TO_TAKE]):
+        if _is_over(run):
+            run.step.counters[STEP_NUMBER] += 1
+            continue
         if not _has_room(run, rows, contact):
             break
         mark(run.clock, INTEGRATION)
@@ -125,6 +129,12 @@ def begin(
     if contact is not None:
         block.contacts[0] = block.plan[FIRST_CONTACT]
         place_static(robot.model, robot.data, contact)
+
+
+@inlined
+def _is_over(run: RunBundle) -> bool:
+    """True if no lane takes steps any more."""
+    return run.lanes is not None and not lanes_live(run)
 
 
 @inlined
@@ -171,6 +181,8 @@ def take_step(
     recorded = step.counters[STEP_NUMBER] % run.block.plan[STEPS_PER_ROW] == 0
     begin_asleep(robot.state, run)
     if run.lanes is not None:
+        if connected(run.lanes.data.rater):
+            run_entry(run.lanes.data.rater)
         if recorded:
             record_state(robot.state, run)
             if run.block.plan[ROWS_OF_SAMPLE] > 0:

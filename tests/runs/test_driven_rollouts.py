@@ -50,10 +50,10 @@ def test_samples_end_where_they_should_and_cost_what_numpy_says(tmp_path: Path) 
     each = (qpos**2).sum(axis=2) + 0.1 * np.linalg.norm(qvel, axis=2) + whole.time
     for k, end in enumerate(first.tolist()):
         assert made["status"][k] == (4 if end < 24 else 1)
-        assert made["n_valid"][k] == min(end + 1, 24)
+        assert made["n_valid"][k] == end
         np.testing.assert_allclose(made["cost"][k], each[k, :end].sum(), rtol=1e-12)
-        assert made["qpos"][k, : end + 1].tobytes() == qpos[k, : end + 1].tobytes()
-        assert np.isnan(made["qpos"][k, end + 1 :]).all()
+        assert made["qpos"][k, :end].tobytes() == qpos[k, :end].tobytes()
+        assert np.isnan(made["qpos"][k, end:]).all()
         if end < 24:
             np.testing.assert_array_equal(made["final_qpos"][k], qpos[k, end])
     assert made.outcome.tally.ended == np.count_nonzero(first < 24)
@@ -95,7 +95,11 @@ def test_links_are_where_they_are_in_the_world() -> None:
     height = whole["link_position"][:, :, whole.labels.link.index("box"), 2]
     ends = np.where((height < 0.45).any(axis=1), (height < 0.45).argmax(axis=1), 80)
     assert ends.min() > 0 or (ends == 0).any()
-    np.testing.assert_array_equal(made["n_valid"], np.where(ends < 80, ends // 4 + 1, 20))
+    np.testing.assert_array_equal(made["n_valid"], -(-ends // 4))
+    for k, valid in enumerate(made["n_valid"].tolist()):
+        rows = made["link_position"][k]
+        np.testing.assert_allclose(rows[:valid], whole["link_position"][k, ::4][:valid], rtol=0, atol=1e-13)
+        assert np.isnan(rows[valid:]).all()
 
 
 def test_a_policy_is_asked_for_all_samples_at_once_and_drives_them() -> None:
