@@ -890,7 +890,8 @@ def per_thickness(contact: AnyContacts, n: int) -> float:
 @inlined
 def is_felt(contact: ContactBundle, n: int) -> bool:
     """True if contact n touches or carries a force; speculative contacts do neither."""
-    return contact.data.gap[n] <= 0.0 or contact.data.force[n, ALONG_NORMAL] != 0.0
+    touches = contact.data.gap[n] <= 0.0 and contact.data.absent[n] == 0
+    return touches or contact.data.force[n, ALONG_NORMAL] != 0.0
 
 
 @njit

@@ -15,13 +15,15 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from artsim.sim.foundation import object_cache
 from artsim.sim.foundation.apart import available_cores, can_fork, end_children, start_child
@@ -180,6 +182,24 @@ def point_at(entry: Entry, width: int, pointers: Any, *records: NamedTuple | Non
     pointers[0] = ctypes.cast(function, ctypes.c_void_p).value
     pointers[1] = addresses.ctypes.data
     return records, addresses, function
+
+
+def point_at_lanes(
+    entry: Entry, pointers: Any, first: Sequence[NamedTuple | None], second: Sequence[NamedTuple | None]
+) -> object:
+    """Set `pointers` (lanes, 2) so that `run_entry(pointers[lane])` runs `entry`, at width 1, over the lane's records.
+
+    `first`, `second`: the records of lanes 0 and 1; each array lies at an equal distance from that of the lane before.
+    """
+    if len(pointers) == 1 or disabled():
+        return point_at(entry, 1, pointers[0], *first)
+    function: Any = _load_or_compile(entry, 1)
+    zeroth = _table(entry, 1, (*first,))
+    lanes = np.arange(len(pointers))[:, None]
+    addresses = zeroth + lanes * (_table(entry, 1, (*second,)) - zeroth)
+    pointers[:, 0] = ctypes.cast(function, ctypes.c_void_p).value
+    pointers[:, 1] = addresses.ctypes.data + lanes[:, 0] * addresses.strides[0]
+    return first, addresses, function
 
 
 def point_at_function(pointers: Any, function: Callable[[], None]) -> object:

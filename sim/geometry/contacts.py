@@ -117,6 +117,7 @@ class ContactWork(NamedTuple):
     gap: Reals1  # (k,) distance less the margin, which must not become negative [m]
     point: Reals2  # (k, 3) world axes [m]
     frame: Reals3  # (k, 3, 3) by rows: normal from a to b, two tangents
+    absent: Ints1  # (k,) 1: listed for another lane of a pack alone
     near: Ints1  # (k,) 1: within margin and gap, where adhesion acts
     dimension: Ints1  # (k,) 0: detected, but not active
     friction: Reals2  # (k, 5)

@@ -10,12 +10,13 @@ import numpy as np
 
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.continuous import connect_advancement
-from artsim.sim.contact.pack_contacts import LaneData, LaneOrder, LaneRows, SingleSolver
+from artsim.sim.contact.pack_contacts import LaneData, LaneOrder, LaneRows, PackContactBundle, SingleSolver
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry, bind, point_at
-from artsim.sim.foundation.records import Array, allocate, of_lane
-from artsim.sim.geometry.contacts import ContactWork
-from artsim.sim.run_data.run_records import CONTACT_TABLE, Block, Inputs, RunBundle, Step
+from artsim.sim.foundation.records import Array, of_lane
+from artsim.sim.geometry.contacts import ContactBundle, ContactWork
+from artsim.sim.run_data.link_rules import RuleBundle
+from artsim.sim.run_data.run_records import CONTACT_TABLE, Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import has_equalities, is_laden
 from artsim.sim.runs.plan import Plan
@@ -30,7 +31,6 @@ from artsim.sim.stepping.packs import (
     LANE_PROPERTIES,
     PATHS,
     Alone,
-    AloneForces,
     Helpers,
     LaneBundle,
     LaneEquipmentWork,
@@ -39,15 +39,20 @@ from artsim.sim.stepping.packs import (
     LaneState,
     LaneStep,
     LaneWorkspace,
-    OwnModel,
     OwnState,
+    RecordedContacts,
+    RecordedRows,
+    RecordedRules,
+    RecordedState,
+    RecordedStep,
+    RecordedWorkspace,
 )
 
 _ALWAYS = 1 << 62  # a step number that is never reached
 
 
 class LaneSimulation(Simulation):
-    """A single robot whose arrays serve the lanes of a pack."""
+    """A single robot whose arrays serve the lanes of a pack. It takes no steps."""
 
     _samples: Mapping[str, Array] = {}  # the rows of all samples, in which it records
     _every = _ALWAYS  # steps between two recorded rows
@@ -91,38 +96,17 @@ class LaneSimulation(Simulation):
         )
 
     def alone(self) -> Alone:
-        """The robot's arrays, through which a lane passes whose step is recorded."""
-        touching = self.plan.touching
-        shapes: dict[str, tuple[int, ...]] = {**dict.fromkeys(AloneForces._fields, (0,)), "loop_mobility": (0, 2)}
-        forces: AloneForces = allocate(AloneForces, shapes)
-        key = np.zeros(2, np.int64)
-        if self._equipment is not None:
-            key = self._equipment.data.noise_key
-            forces = AloneForces(*(getattr(self._equipment.data, name) for name in AloneForces._fields))
-        friction, pair_friction, place = np.zeros((0, 5)), np.zeros((0, 5)), np.zeros((0, 3))
-        if touching is not None:
-            contacts = touching.contacts
-            friction, pair_friction, place = contacts.friction, contacts.pair_friction, contacts.place
-        delay = np.zeros(0) if self.plan.delayed is None else self.plan.delayed.arrays.delay
-        return Alone(
-            OwnModel(*self.plan.robot.model),
-            OwnState(*self._state),
-            self._inputs,
-            self._step,
-            self._block.plan,
-            forces,
-            friction,
-            pair_friction,
-            place,
-            delay,
-            key,
-        )
+        """The robot's arrays through which a lane passes."""
+        return Alone(OwnState(*self._state), self._step, self._work.stiffening, self._work.slack)
 
     def single_solver(self, order: LaneOrder) -> SingleSolver:
         """The robot's solver with its arrays, for rows that those of packs leave to it."""
         call = self._solver.call
         assert call is not None
         return SingleSolver(call, order, LaneRows(*self._rows), LaneData(*self._work), self._step)
+
+    def _connect(self) -> None:
+        self._connect_solver(self._robot, self._run._replace(clock=None), self._rows)
 
     def make_room(self) -> None:
         """Enlarge the room for contacts. Raises StoppedError at the largest allowed number."""
@@ -135,10 +119,6 @@ class LaneSimulation(Simulation):
         plan = self.plan
         assert plan.touching is not None
         return connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)
-
-    def point_at(self, pointers: Array) -> object:
-        """Let kernels that receive `pointers` take its steps, for as long as the returned object is kept."""
-        return point_at(self.plan.entry, 1, pointers, *self._bundles())
 
     def in_lane(self, pack: PackArrays, lane: int) -> RobotOfLane:
         """The robot in a lane of a pack, whose arrays it sees in place."""
@@ -159,6 +139,38 @@ class LaneSimulation(Simulation):
             equipment,
         )
 
+    def recorder_in(self, pack: PackArrays, lane: int) -> RecorderOfLane:
+        """Bundles by which the rows of a lane are recorded, in this robot's block."""
+        robot, helpers, equipment = pack.robot, pack.lanes.helpers, None
+        if pack.equipment is not None and self._equipment is not None:
+            own = pack.equipment.data._replace(noise_key=helpers.noise_key[lane], ray_caster=helpers.caster[lane])
+            equipment = EquipmentBundle(pack.equipment.model, of_lane(LaneEquipmentWork, own, own, lane))
+        state = robot.state._replace(impulse=self._state.impulse)
+        work = robot.data._replace(stiffening=self._work.stiffening, slack=self._work.slack)
+        step = pack.step._replace(counters=helpers.counters[lane], retries=helpers.retries[lane])
+        contact, rules = None, None
+        if pack.contact is not None:
+            found = pack.contact.data
+            contact = ContactBundle(pack.contact.model, of_lane(RecordedContacts, found, found, lane))
+        if pack.rules is not None:
+            rules = RuleBundle(pack.rules.model, of_lane(RecordedRules, pack.rules.data, pack.rules.data, lane))
+        return RecorderOfLane(
+            RobotBundle(
+                of_lane(LaneModel, robot.model, robot.model, lane),
+                of_lane(RecordedState, state, robot.state, lane),
+                of_lane(RecordedWorkspace, work, robot.data, lane),
+            ),
+            RunBundle(
+                of_lane(LaneInputs, pack.inputs, pack.inputs, lane),
+                of_lane(RecordedStep, step, pack.step, lane),
+                self._block,
+            ),
+            of_lane(RecordedRows, pack.rows, pack.rows, lane),
+            equipment,
+            contact,
+            rules,
+        )
+
 
 class PackArrays(NamedTuple):
     """The arrays of a pack that single robots see."""
@@ -166,8 +178,22 @@ class PackArrays(NamedTuple):
     robot: RobotBundle
     inputs: Inputs
     step: Step
+    rows: Rows
     equipment: EquipmentBundle | None
+    contact: PackContactBundle | None
+    rules: RuleBundle | None
     lanes: LaneBundle
+
+
+class RecorderOfLane(NamedTuple):
+    """The arguments of lane_recording.record_lane."""
+
+    robot: RobotBundle
+    run: RunBundle
+    rows: Rows
+    equipment: EquipmentBundle | None
+    contact: ContactBundle | None
+    rules: RuleBundle | None
 
 
 class RobotOfLane(NamedTuple):
@@ -215,11 +241,12 @@ class RobotOfLane(NamedTuple):
         return calibrate
 
 
-def make_helpers(width: int, step: Step) -> Helpers:
+def make_helpers(width: int, step: Step, seed: int) -> Helpers:
     """Allocate the tables of the lanes' entries."""
-    entries = [np.zeros((width, 2), np.int64) for _ in range(3)]
-    counters = (np.zeros((width, len(values)), np.int64) for values in (step.counters, step.retries))
-    return Helpers(*entries, *counters)
+    sizes = {"counters": len(step.counters), "retries": len(step.retries)}
+    made = Helpers(**{name: np.zeros((width, sizes.get(name, 2)), np.int64) for name in Helpers._fields})
+    made.noise_key[:, 0] = seed
+    return made
 
 
 def with_own_arrays(plan: Plan) -> Plan:

@@ -17,12 +17,11 @@ from artsim.sim.contact.pack_contacts import PackContactBundle, lane_order
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.delays import in_steps
 from artsim.sim.foundation.errors import StoppedError
-from artsim.sim.foundation.jit import bind, point_at
+from artsim.sim.foundation.jit import bind, point_at, point_at_lanes
 from artsim.sim.foundation.records import Array, aligned_zeros, kinds
 from artsim.sim.geometry.contacts import CONTACTS, FOUND_CONTACTS, connect_detection
 from artsim.sim.run_data.run_records import (
     CROWDED,
-    FIRST_ROW,
     RUNNING,
     STEP_NUMBER,
     STEPS_TO_TAKE,
@@ -55,6 +54,7 @@ from artsim.sim.runs.packable import (
 )
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Rater
+from artsim.sim.runs.sights import connect_rays_of_lanes
 from artsim.sim.runs.varied import VariedArrays
 from artsim.sim.stepping.packs import (
     CALIBRATED,
@@ -62,18 +62,18 @@ from artsim.sim.stepping.packs import (
     LANE_GAINS,
     LANE_PROPERTIES,
     MOVED,
-    ROWS_OF_SAMPLE,
     TAKE_TURNS,
     PackControls,
     RolloutBlock,
     Turns,
+    recorder_of_lanes,
 )
 
 # arrays that a pack has for itself, by record; the others are scratch
 _OF_DATA = ("stiffening", "slack")
 _OF_STEP = ("integrator", "effective_coupling")
 _OF_EQUIPMENT = (*CALIBRATED, "tendon_length0", "spring_length")
-_OF_HELPERS = ("exerter", "pather", "keeper")
+_OF_HELPERS = ("exerter", "pather", "keeper", "recorder", "caster", "noise_key")
 _ZERO = np.zeros(())
 _OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "factor", "raised")
 
@@ -128,12 +128,8 @@ class PackScratch:
             self.robots = [LaneSimulation(with_own_arrays(plan), one_row(controls)) for _ in self.robots]
         self.contact: PackContactBundle | None = None
         self._kept: dict[str, object] = {}  # objects that kernels call through addresses
-        self._connect_single()
+        self.records = bool(rows or contact_rows)  # more than packs themselves do
         self._make_room()
-
-    def _connect_single(self) -> None:
-        """Connect the steps of a single robot, for those that are recorded."""
-        self._kept["step"] = self.simulation.point_at(self.lanes.data.single)
 
     def _make_room(self) -> None:
         """Make the arrays of contacts and rows, and connect the contact detection, which takes one lane after the
@@ -163,7 +159,6 @@ class PackScratch:
         else:
             self.simulation.make_room()
             self.lanes = self.lanes._replace(alone=self.simulation.alone())
-            self._connect_single()
             self.listed = max(self.listed, self.simulation.room)
         self._make_room()
 
@@ -218,10 +213,17 @@ class Pack:
         plan = self._scratch.plan
         if not (has_helpers(plan) or is_calibrated(plan)):
             return []
-        pack = PackArrays(self.robot, self.inputs, self.step, self.equipment, self.lanes)
+        pack = self._arrays
         seen = [robot.in_lane(pack, lane) for lane, robot in enumerate(self._scratch.robots)]
         self._kept["lanes"] = [each.connect(self.lanes, lane) for lane, each in enumerate(seen)]
         return [each.calibrator() for each in seen] if is_calibrated(plan) else []
+
+    @property
+    def _arrays(self) -> PackArrays:
+        """The arrays that single robots see."""
+        scratch = self._scratch
+        of_robot = self.robot, self.inputs, self.step, scratch.rows, self.equipment
+        return PackArrays(*of_robot, self.contact, scratch.rules, self.lanes)
 
     def adopt(self) -> None:
         """Take over the arrays of the scratch, whose room for contacts has grown."""
@@ -246,6 +248,15 @@ class Pack:
         if scratch.rater is not None:
             self._kept["rater"] = scratch.rater.connect(self.lanes.data.rater, self.robot.state, run)
         self._bundles = self.robot, run, rows, self.equipment, self.contact, scratch.rules, of_solver
+        if scratch.records:
+            pack, helpers = self._arrays, self.lanes.helpers
+            lanes = [scratch.simulation.recorder_in(pack, lane) for lane in range(min(2, self.width))]
+            entry = recorder_of_lanes(scratch.needs)
+            self._kept["recorder"] = point_at_lanes(entry, helpers.recorder, lanes[0], lanes[-1])
+            if plan.seen is not None:
+                self._kept["rays"] = connect_rays_of_lanes(
+                    plan.seen, helpers.caster, *((each.robot, each.equipment) for each in (lanes[0], lanes[-1]))
+                )
         if integrator := integrator_of(plan):
             without_contact = *self._bundles[:4], *self._bundles[5:]
             self._kept["integrator"] = point_at(integrator, self.width, self.step.integrator, *without_contact)
@@ -270,9 +281,8 @@ class Pack:
     def end_crowded(self) -> bool:
         """End the lane in which contacts were found last, which lacks room for them, at the state before the step;
         False if there is none."""
-        data, alone, counters = self.lanes.data, self.lanes.alone, self.step.counters
-        lane = self._seen_alone() if alone.step.counters[STOP_REASON] == CROWDED else self._seen_in_pack()
-        alone.step.counters[STOP_REASON] = RUNNING
+        data, counters = self.lanes.data, self.step.counters
+        lane = self._seen_last()
         if lane < 0 or not data.alive[lane]:
             return False
         data.alive[lane], data.stopped[lane] = 0, counters[STEP_NUMBER] - data.began[lane]
@@ -283,12 +293,7 @@ class Pack:
         )
         return True
 
-    def _seen_alone(self) -> int:
-        """The lane that took the last step by itself."""
-        plan = self.block.plan
-        return int(self.lanes.alone.plan[FIRST_ROW] // plan[ROWS_OF_SAMPLE] - plan[FIRST_SAMPLE])
-
-    def _seen_in_pack(self) -> int:
+    def _seen_last(self) -> int:
         """The first lane whose shapes are where contacts were looked for last; -1: none."""
         assert self.contact is not None
         moving = self.contact.model.body > 0

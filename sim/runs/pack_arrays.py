@@ -46,7 +46,6 @@ from artsim.sim.stepping.packs import (
     SOLVE_PACK,
     Alone,
     LaneBundle,
-    MovedState,
     PackControls,
     PackEquipmentWork,
     PackFeatures,
@@ -118,9 +117,8 @@ def make_lane_bundle(plan: Plan, alone: Alone, controls: PackControls, width: in
     return LaneBundle(
         _make_pack_work(plan, width),
         alone,
-        make_states(MovedState, alone.state, width),
         controls,
-        make_helpers(width, alone.step),
+        make_helpers(width, alone.step, plan.config.seed),
     )
 
 
@@ -131,7 +129,7 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
         **dict.fromkeys(("alive", "began", "stopped", "stopped_dof", "reason", "number"), (width,)),
         **dict.fromkeys(("unsolved", "worst_residual"), (width,)),
         "stiffening": (len(robot.model.body_parent), 6),
-        **dict.fromkeys(("single", "rater"), (2,)),
+        "rater": (2,),
         "slack": (robot.nv,),
         "delay": (width, 0 if plan.delayed is None else len(plan.delayed.arrays.delay)),
     }

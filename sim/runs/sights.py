@@ -16,11 +16,11 @@ from artsim.collision.mesh import MAX_FACES
 from artsim.collision.shapes import HEIGHT_FIELD, PLANE, Placed, Shapes
 from artsim.sim.articulation.description import Articulation, Geom
 from artsim.sim.articulation.model import Model
-from artsim.sim.articulation.state import Workspace
+from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.errors import ModelError
-from artsim.sim.foundation.jit import Entry, point_at
-from artsim.sim.foundation.records import allocate
+from artsim.sim.foundation.jit import Entry, point_at, point_at_lanes
+from artsim.sim.foundation.records import Array, allocate
 from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.geometry.collision_pairs import conventions_of_links
 from artsim.sim.geometry.contacts import Sights
@@ -28,6 +28,7 @@ from artsim.sim.geometry.solids import Kept, drawn_mesh
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.contact_model import ground_plane, kept_pieces, on_bodies
+from artsim.sim.stepping.packs import CAST_OF_LANE
 
 
 class Seen(NamedTuple):
@@ -38,14 +39,28 @@ class Seen(NamedTuple):
     kept: Kept  # the meshes and height fields that outputs store
 
 
+Seeing = tuple[RobotBundle, EquipmentBundle | None]
+"""The bundles of a lane by which its rays are cast."""
 CAST = Entry("cast_rays", "artsim.sim.contact.ray_casting", (Model, Workspace, EquipmentBundle, Sights, Shapes, Placed))
 
 
 def connect_rays(seen: Seen, model: Model, work: Workspace, equipment: EquipmentBundle) -> object:
     """Let kernels that receive `equipment` cast rays, for as long as the returned object is kept."""
+    return point_at(CAST, 1, equipment.data.ray_caster, model, work, equipment, *_scene(seen))
+
+
+def connect_rays_of_lanes(seen: Seen, pointers: Array, first: Seeing, second: Seeing) -> object:
+    """Let the lanes' kernels cast rays by `pointers` (lanes, 2), for as long as the returned object is kept. `first`,
+    `second`: the records of lanes 0 and 1."""
+    scene = _scene(seen)
+    lanes = [(robot.model, robot.data, equipment, *scene) for robot, equipment in (first, second)]
+    return point_at_lanes(CAST_OF_LANE, pointers, *lanes)
+
+
+def _scene(seen: Seen) -> tuple[Sights, Shapes, Placed]:
     n = len(seen.sights.body)
     placed: Placed = allocate(Placed, {"position": (n, 3), "rotation": (n, 3, 3)})
-    return point_at(CAST, 1, equipment.data.ray_caster, model, work, equipment, seen.sights, seen.shapes, placed)
+    return seen.sights, seen.shapes, placed
 
 
 def seen_shapes(articulation: Articulation, robot: Robot, config: RunConfig, notes: list[str]) -> Seen | None:

@@ -179,12 +179,10 @@ class Simulation(Account):
         self._robot = RobotBundle(self.plan.robot.model, self._state, self._work)
         self._run = RunBundle(self._inputs, self._step, self._block, self.clock)
         self._connect()
-        entry = self.plan.entry if self.clock is None else self.plan.clocked_entry
-        self._call = self._crew.watched(bind(entry, 1, *self._bundles()))
 
     def _connect(self) -> None:
-        """Connect the kernels that a step calls: beside.py, those of solver and integrator, the continuous check,
-        delays."""
+        """Connect the kernel that takes steps, and those that it calls: beside.py, those of solver and integrator, the
+        continuous check, delays."""
         plan = self.plan
         aside = self._robot, self._run._replace(clock=None), self._rows, self._equipment, self._contact
         self._beside, self._aside = point_at(plan.beside_entry, 1, self._step.beside, *aside), aside
@@ -200,6 +198,8 @@ class Simulation(Account):
                 self._advancement = connect_advancement(plan.touching, plan.equipped, self._robot, self._run, work)
         if plan.delayed is not None and self._equipment is not None:
             self._delays = connect_delays(plan.delayed, self._robot, self._run, self._equipment, self._contact)
+        entry = plan.entry if self.clock is None else plan.clocked_entry
+        self._call = self._crew.watched(bind(entry, 1, *self._bundles()))
 
     def _connect_solver(self, robot: RobotBundle, run: RunBundle, rows: Rows) -> None:
         """Connect the solver's entry, with that of newton where it has one to fall back on."""

@@ -57,7 +57,7 @@ def evaluate(
         add_up_forces_in_lanes(robot, q, v, run, equipment, rules, solver)
     else:
         _find_forces(robot, q, v, run, equipment, rules, solver)
-        _add_up_forces(robot, q, v, run, equipment, rules)
+        add_up_forces(robot, q, v, run, equipment, rules)
     reduce_matrix(model, data, step.diagonal)
     reduce_vector(model, step.force, data, step.free)
     mark(run.clock, SYSTEM)
@@ -96,7 +96,7 @@ def _find_forces(
 
 
 @njit
-def _add_up_forces(
+def add_up_forces(
     robot: RobotBundle,
     q: Reals1,
     v: Reals1,

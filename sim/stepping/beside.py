@@ -53,7 +53,7 @@ def take_task(
     elif task == WATCH:
         compare_energy(robot, run, equipment, step.account, step.watch)
     elif task == RECORD:
-        _record_row(robot, run, rows, equipment, contact)
+        record_row(robot, run, rows, equipment, contact)
     elif task == LOOK:
         look(robot, run, equipment)
     else:
@@ -94,7 +94,7 @@ def _total_energy(robot: RobotBundle, step: Step, equipment: EquipmentBundle | N
 
 
 @njit
-def _record_row(
+def record_row(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, contact: ContactBundle | None
 ) -> None:
     """Record the state before the step and the forces in it as the next row of the block."""

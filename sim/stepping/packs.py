@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
+from artsim.collision.shapes import Placed, Shapes
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, State, Workspace
 from artsim.sim.contact.pack_contacts import (
@@ -29,14 +30,15 @@ from artsim.sim.foundation.records import (
     Reals1,
     Reals2,
     Reals3,
+    kinds,
     lane_view,
     with_lanes,
     with_members,
 )
-from artsim.sim.geometry.contacts import Bounces
+from artsim.sim.geometry.contacts import Bounces, ContactBundle, Sights
 from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import LinkRuleWork, RuleBundle
-from artsim.sim.run_data.run_records import Inputs, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 # entries of RolloutBlock.plan, after those that Block.plan has, too: the first sample of the pack; rows per sample that
@@ -57,7 +59,6 @@ MOVED = (
 )
 PackModel = with_lanes(Model, "PackModel", LANE_PROPERTIES)
 PackState = with_lanes(State, "PackState", MOVED)
-MovedState = with_lanes(State, "MovedState", MOVED)
 PackInputs = with_lanes(Inputs, "PackInputs", (*LANE_GAINS, *LANE_CONTROLS))
 PackEquipmentWork = with_lanes(
     EquipmentWork,
@@ -132,7 +133,6 @@ class PackWork(NamedTuple):
     """State of the lanes in a pack's step."""
 
     input_row: Ints1  # (1,) number of the row of inputs that acts
-    single: Ints1  # (2,) the entry of a single robot's step, as jit.point_at sets it
     alive: Ints1  # (lanes,) 0: a copy that fills up the pack, or stopped at a state that is not finite
     began: Ints1  # (lanes,) number of the pack's step that is the first of the lane, whose own number is 0
     stopped: Ints1  # (lanes,) the lane's step at which it stopped; -1: running
@@ -141,7 +141,6 @@ class PackWork(NamedTuple):
     unsolved: Ints1  # (lanes,) steps in which the solver left a residual
     worst_residual: Reals1  # (lanes,) largest residual of rows in any step so far [rad/s or m/s]
     by_newton: Ints1  # (1,) steps in which newton itself solved rows of a lane
-    recorded: Lanes1  # (1,) 1: the single robot has taken this step of the lane, and recorded it
     number: Ints1  # (lanes,) numbers of the robots, by which the noise of sensors is drawn
     searches: Lanes1  # (1,) for other contacts in this step
     stiffening: Lanes2  # (nb, 6) inertia added to taut bodies in lanes that have stiffened bodies already [kg m²]
@@ -189,29 +188,14 @@ class Rating(NamedTuple):
     found: Reals1  # (registers,) what the program has found of it
 
 
-class AloneForces(NamedTuple):
-    """The CALIBRATED arrays of a single robot's equipment, as in EquipmentWork; empty without equipment."""
-
-    acceleration0: Reals1
-    actuator_damping: Reals1
-    loop_mobility: Reals2
-    tendon_mobility: Reals1
-
-
 class Alone(NamedTuple):
-    """The single robot by which a lane takes a step that is recorded."""
+    """Arrays of a single robot that stands for one lane after the other: in the continuous check, and where the taut
+    bodies of a row that is recorded are booked."""
 
-    model: Model
     state: State
-    inputs: Inputs
     step: Step
-    plan: Ints1  # of its Block, which holds the rows of all samples, one sample after the other
-    forces: AloneForces
-    friction: Reals2  # of Contacts, as are its pairs' and the places of shapes
-    pair_friction: Reals2
-    place: Reals2
-    delay: Reals1  # of Delays
-    noise_key: Ints1  # of EquipmentWork
+    stiffening: Reals2  # of Workspace, as is slack
+    slack: Reals1
 
 
 class RolloutBlock(NamedTuple):
@@ -229,34 +213,32 @@ AnyBlock: TypeAlias = RolloutBlock | Any  # of a RunBundle, whose block is decla
 
 
 class Helpers(NamedTuple):
-    """Entries of the single robots that find forces and paths of the lanes, one of each lane. They see the lane's
-    arrays in place (of_lane); counters and retries are those of their Steps.
+    """Entries of the single robots that find forces and paths of the lanes, and record their rows, one of each lane.
+    They see the lane's arrays in place (of_lane); counters and retries are those of their Steps.
     """
 
     exerter: Ints2  # (lanes, 2) the entry that finds forces of equipment; zeros: none are found lane by lane
     pather: Ints2  # (lanes, 2) the entry that finds paths of tendons; zeros: none are tied
     keeper: Ints2  # (lanes, 2) the entry that keeps samples of delayed controls; zeros: nothing is delayed
+    recorder: Ints2  # (lanes, 2) the entry that records a row
+    caster: Ints2  # (lanes, 2) EquipmentWork.ray_caster where rows are recorded
     counters: Ints2  # (lanes, 9) STEP_NUMBER, …
     retries: Ints2  # (lanes, 4) SEARCHES, …
+    noise_key: Ints2  # (lanes, 2) EquipmentWork.noise_key
 
 
 class LaneBundle(NamedTuple):
-    """The part of the run's records that only packs have. `alone`: the robot by which lanes take a step that is
-    recorded; `moved`: their states after it.
-    """
+    """The part of the run's records that only packs have."""
 
     data: PackWork
     alone: Alone
-    moved: State
     controls: PackControls
     helpers: Helpers
     adhesion: PackAdhesion | Any = None
 
 
-# records of a single robot, as kernels of packs see them
-OwnModel = with_lanes(Model, "OwnModel", ())
-OwnState = with_lanes(State, "OwnState", ())
-ALONE = with_members(Alone, model=OwnModel, state=OwnState)
+OwnState = with_lanes(State, "OwnState", ())  # of a single robot, as kernels of packs see it
+ALONE = with_members(Alone, state=OwnState)
 
 
 _NEWTON = with_members(
@@ -281,6 +263,15 @@ LaneEquipmentWork = lane_view(PackEquipmentWork, "LaneEquipmentWork")
 ROBOT_OF_LANE = with_members(RobotBundle, model=LaneModel, state=LaneState, data=LaneWorkspace)
 RUN_OF_LANE = with_members(RunBundle, inputs=LaneInputs, step=LaneStep, block=None, clock=None)
 EQUIPMENT_OF_LANE = with_members(EquipmentBundle, data=LaneEquipmentWork)
+
+# the same where a row is recorded, which leaves impulses and what stiffens taut bodies as they are
+_OF_ROBOT = [name for name, kind in kinds(Workspace).items() if kind.lanes and name not in ("stiffening", "slack")]
+RecordedState = lane_view(PackState, "RecordedState", [name for name in MOVED if name != "impulse"])
+RecordedWorkspace = lane_view(Workspace, "RecordedWorkspace", _OF_ROBOT)
+RecordedStep = lane_view(PackStep, "RecordedStep")
+RecordedRows = lane_view(Rows, "RecordedRows")
+RecordedContacts = lane_view(PackContactWork, "RecordedContacts")
+RecordedRules = lane_view(PackRules, "RecordedRules")
 
 _DELAYED = "artsim.sim.stepping.delayed"
 _OF_LANE = "artsim.sim.stepping.lane_equipment"  # modules of the kernels of a single robot that serves its lane
@@ -310,6 +301,26 @@ def roll_entry(needs: PackFeatures) -> Entry:
     return Entry("simulate", "artsim.sim.stepping.step", _bundles(needs), "_lanes" + _variant(needs))
 
 
+def recorder_of_lanes(needs: PackFeatures) -> Entry:
+    """The kernel that records a row of a lane."""
+    robot = with_members(RobotBundle, model=LaneModel, state=RecordedState, data=RecordedWorkspace)
+    run = with_members(RunBundle, inputs=LaneInputs, step=RecordedStep, block=Block, clock=None)
+    equipment = EQUIPMENT_OF_LANE if needs.equipped else None
+    contact = with_members(ContactBundle, data=RecordedContacts) if needs.touching else None
+    rules = with_members(RuleBundle, data=RecordedRules) if needs.damped else None
+    features = PackFeatures(equipped=needs.equipped, touching=needs.touching, damped=needs.damped)
+    bundles = robot, run, RecordedRows, equipment, contact, rules
+    return Entry("record_lane", "artsim.sim.stepping.lane_recording", bundles, _variant(features))
+
+
+CAST_OF_LANE = Entry(
+    "cast_rays",
+    "artsim.sim.contact.ray_casting",
+    (LaneModel, RecordedWorkspace, EQUIPMENT_OF_LANE, Sights, Shapes, Placed),
+    "_of_lane",
+)
+
+
 def rater_of_packs() -> Entry:
     """The kernel that rates the samples of packs."""
     return Entry("rate", "artsim.sim.stepping.rating", (PackState, _bundles(PackFeatures())[1], Rating))
@@ -334,7 +345,6 @@ def _bundles(needs: PackFeatures) -> tuple[type[Any] | None, ...]:
     lanes = with_members(
         LaneBundle,
         alone=ALONE,
-        moved=MovedState,
         adhesion=adhesion,
     )
     contact = with_members(

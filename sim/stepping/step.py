@@ -51,7 +51,7 @@ from artsim.sim.stepping.assembly import needs_rows
 from artsim.sim.stepping.booking import book_forces, end_step, move_on, rest
 from artsim.sim.stepping.lane_booking import begin_step_in_lanes
 from artsim.sim.stepping.lane_equipment import keep_lanes
-from artsim.sim.stepping.lanes_alone import record_steps
+from artsim.sim.stepping.lane_recording import record_lanes
 from artsim.sim.stepping.pack_step import (
     begin_in_lanes,
     choose_inputs,
@@ -185,10 +185,8 @@ def take_step(
             run_entry(run.lanes.data.rater)
         if recorded:
             record_state(robot.state, run)
-            if run.block.plan[ROWS_OF_SAMPLE] > 0:
-                return record_steps(robot, run, equipment, contact)
         begin_step_in_lanes(robot, run)
-    if not _rests(run):
+    if not _rests(run, recorded):
         if connected(step.integrator):
             run_integrator(step, EVALUATE)
         else:
@@ -199,6 +197,8 @@ def take_step(
             return False
     if run.lanes is None:
         _record(run, equipment, recorded)
+    elif recorded and run.block.plan[ROWS_OF_SAMPLE] > 0:
+        record_lanes(robot, run, contact)
     if not _lies_still(run):
         if connected(step.integrator):
             run_integrator(step, ADVANCE)
@@ -217,10 +217,10 @@ def take_step(
 
 
 @inlined
-def _rests(run: RunBundle) -> bool:
-    """True if the robot, or all lanes, sleep through this step, and its forces are known."""
+def _rests(run: RunBundle, recorded: bool) -> bool:
+    """True if the robot, or all lanes, sleep through this step, and its forces are known or not asked for."""
     if run.lanes is not None:
-        return lanes_rest(run)
+        return not (recorded and run.block.plan[ROWS_OF_SAMPLE] > 0) and lanes_rest(run)
     return run.step.asleep[0] > 0.0 and run.step.counters[AT_REST] == 1
 
 

@@ -1,0 +1,119 @@
+"""Rows of a pack that are recorded: each lane's forces are booked, and its row written, by the code of a single robot.
+
+That code sees the lane's arrays in place; the pack has solved the step, whose bytes do not depend on what is recorded.
+"""
+
+from __future__ import annotations
+
+from artsim.sim.articulation.kinematics import origin_of
+from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.forces import equipment_forces
+from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import lane_count, lane_get
+from artsim.sim.foundation.recordtype import connected, run_entry
+from artsim.sim.foundation.vec3 import plus, put, row_of
+from artsim.sim.geometry.contacts import CONTACTS, ContactBundle
+from artsim.sim.run_data.link_rules import RuleBundle
+from artsim.sim.run_data.run_records import (
+    AT_REST,
+    EVALUATION,
+    ROWS_RECORDED,
+    STEP_NUMBER,
+    STEPS_PER_ROW,
+    STIFFENED,
+    Rows,
+    RunBundle,
+)
+from artsim.sim.stepping.accelerations import add_up_forces
+from artsim.sim.stepping.beside import record_row
+from artsim.sim.stepping.booking import book_forces, rest
+from artsim.sim.stepping.lanes_alone import step_of_lane
+from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE
+
+
+@njit
+def record_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
+    """Record the step just solved as a row of the sample of each living lane."""
+    lanes, plan, counters = run.lanes, run.block.plan, run.step.counters
+    row = counters[STEP_NUMBER] // plan[STEPS_PER_ROW]
+    stiffened = counters[EVALUATION] == STIFFENED
+    for lane in range(lane_count(robot.state.qpos)):
+        if lanes.data.alive[lane]:
+            own = lanes.helpers.counters[lane]
+            own[STEP_NUMBER], own[EVALUATION], own[AT_REST] = step_of_lane(run, lane), counters[EVALUATION], 0
+            own[ROWS_RECORDED] = (plan[FIRST_SAMPLE] + lane) * plan[ROWS_OF_SAMPLE] + row
+            lanes.helpers.noise_key[lane, 1] = lanes.data.number[lane]
+            if contact is not None:
+                for n in range(contact.data.number[CONTACTS]):
+                    contact.data.absent[n] = 0 if lane_get(contact.lanes.present, n, lane) > 0.0 else 1
+            if stiffened:
+                for i in range(robot.data.stiffening.shape[0]):
+                    for c in range(robot.data.stiffening.shape[1]):
+                        lanes.alone.stiffening[i, c] = lane_get(robot.data.stiffening[i], c, lane)
+                for k in range(robot.data.slack.shape[0]):
+                    lanes.alone.slack[k] = lane_get(robot.data.slack, k, lane)
+            run_entry(lanes.helpers.recorder[lane])
+
+
+@njit
+def record_lane(
+    robot: RobotBundle,
+    run: RunBundle,
+    rows: Rows,
+    equipment: EquipmentBundle | None,
+    contact: ContactBundle | None,
+    rules: RuleBundle | None,
+) -> None:
+    """Book the forces of a lane's step, and record its row."""
+    step, block = run.step, run.block
+    if connected(step.integrator):
+        _book_evaluation(robot, run, equipment, rules)
+    else:
+        if equipment is not None:
+            _part_wrenches(robot, run, equipment)
+        book_forces(robot, run, rows, equipment, contact, rules)
+        if step.asleep[0] > 0.0:
+            rest(robot, step)
+    if contact is not None:
+        _locate(robot, contact)
+        if block.contact_count.shape[0] > 0:  # each row has room for as many contacts as a step may have
+            room = block.contact_step.shape[0] // block.contact_count.shape[0]
+            block.contacts[0] = step.counters[ROWS_RECORDED] * room
+    record_row(robot, run, rows, equipment, contact)
+
+
+@inlined
+def _part_wrenches(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
+    """Part the wrenches on links, which are inputs, from the passive forces, to which packs add them."""
+    if equipment.model.link_wrench_link.shape[0] > 0:
+        step = run.step
+        for k in range(step.applied.shape[0]):
+            equipment.data.passive[k] += step.applied[k]
+        apply_link_wrenches(robot, run, equipment)
+        for k in range(step.applied.shape[0]):
+            equipment.data.passive[k] -= step.applied[k]
+
+
+@inlined
+def _book_evaluation(
+    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, rules: RuleBundle | None
+) -> None:
+    """Book the forces of an evaluation at the state, which has neither rows nor equipment but actuators of joints."""
+    state = robot.state
+    if equipment is not None:
+        equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 1)
+    add_up_forces(robot, state.qpos, state.qvel, run, equipment, rules)
+
+
+@njit
+def _locate(robot: RobotBundle, contact: ContactBundle) -> None:
+    """Set the points of contacts, which lanes hold from their bodies' origins."""
+    model, data = robot.model, robot.data
+    for n in range(contact.data.number[CONTACTS]):
+        shape = contact.data.shape[n]
+        end = 0 if contact.model.body[shape[0]] > 0 else 1
+        origin = origin_of(model, data, contact.model.body[shape[end]])
+        put(contact.data.point[n], plus(origin, row_of(contact.data.arm[n], end)))
