@@ -903,11 +903,16 @@ def take_off_contacts(model: Model, data: Workspace, step: Step, contact: Contac
         force = _along(R, F[0], F[1], F[2])
         torque = _along(R, F[3], F[4], F[5])
         for end in range(2):
-            link = contact.model.link[contact.data.shape[n, end]]
+            shape = contact.data.shape[n, end]
+            link = contact.model.link[shape]
             if link >= 0:
                 sign = 1.0 if end == 1 else -1.0
                 _, origin = link_frame(model, data, link)
-                moment = plus(cross(minus(contact.data.arm[n, end], origin), force), torque)
+                # lanes of a pack have no arm on the world's body
+                arm = (
+                    row_of(contact.data.arm[n], end) if contact.model.body[shape] > 0 else row_of(contact.data.point, n)
+                )
+                moment = plus(cross(minus(arm, origin), force), torque)
                 put(step.link_force[link], minus(step.link_force[link], times(sign, force)))
                 put(step.link_torque[link], minus(step.link_torque[link], times(sign, moment)))
 

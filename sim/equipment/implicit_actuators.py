@@ -306,6 +306,17 @@ def _hold_forces(run: RunBundle, equipment: EquipmentBundle, chosen: Real, one: 
     return changed
 
 
+@njit
+def note_unbounded_forces(run: RunBundle, equipment: EquipmentBundle) -> None:
+    """Set actuator_force of the implicit actuators without bounds, which packs leave out, over the step that ends at
+    step.velocity."""
+    for a in range(equipment.model.actuator_target.shape[0]):
+        if any_positive(equipment.data.acts[a]) and not _has_bounds(equipment, a):
+            rate = _rate(equipment, a, run.step.velocity)
+            force = _force_over_step(equipment, run.step, a, rate, run.inputs.time_step[0])
+            equipment.data.actuator_force[a] = force
+
+
 @inlined
 def _has_bounds(equipment: EquipmentBundle, a: int) -> bool:
     """True if the force of actuator a, its norm, or a sum to which it belongs has a bound."""

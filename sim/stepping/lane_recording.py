@@ -5,12 +5,15 @@ That code sees the lane's arrays in place; the pack has solved the step, whose b
 
 from __future__ import annotations
 
-from artsim.sim.articulation.kinematics import origin_of
+from artsim.sim.articulation.kinematics import origin_of, velocities
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.forces import equipment_forces
+from artsim.sim.equipment.implicit_actuators import note_unbounded_forces
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
+from artsim.sim.equipment.tendons import tendon_paths
+from artsim.sim.equipment.transmissions import transmissions
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get
 from artsim.sim.foundation.recordtype import connected, run_entry
@@ -73,7 +76,7 @@ def record_lane(
         _book_evaluation(robot, run, equipment, rules)
     else:
         if equipment is not None:
-            _part_wrenches(robot, run, equipment)
+            _note_equipment(robot, run, equipment)
         book_forces(robot, run, rows, equipment, contact, rules)
         if step.asleep[0] > 0.0:
             rest(robot, step)
@@ -86,8 +89,14 @@ def record_lane(
 
 
 @inlined
-def _part_wrenches(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
-    """Part the wrenches on links, which are inputs, from the passive forces, to which packs add them."""
+def _note_equipment(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
+    """Set the lengths and forces of equipment that packs leave out, and part the wrenches on links, which are inputs,
+    from the passive forces, to which packs add them."""
+    state = robot.state
+    velocities(robot.model, state.qvel, robot.data)
+    tendon_paths(robot, state.qpos, state.qvel, equipment)
+    transmissions(robot, state.qpos, state.qvel, equipment)
+    note_unbounded_forces(run, equipment)
     if equipment.model.link_wrench_link.shape[0] > 0:
         step = run.step
         for k in range(step.applied.shape[0]):
