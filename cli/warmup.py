@@ -25,7 +25,16 @@ from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
 from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry
-from artsim.sim.stepping.packs import EXERT, PATHS, SOLVE_PACK, TAKE_TURNS, PackFeatures, roll_entry
+from artsim.sim.stepping.packs import (
+    EXERT,
+    PATHS,
+    SOLVE_PACK,
+    TAKE_TURNS,
+    PackFeatures,
+    rater_of_packs,
+    recorder_of_lanes,
+    roll_entry,
+)
 
 
 @click.command(short_help="Compile and cache the engine's kernels.")
@@ -90,13 +99,15 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
 
 
 def _others() -> Iterator[tuple[Entry, int]]:
-    """The kernels that fewer need, in the width of one robot."""
+    """The kernels that fewer need."""
+    yield rater_of_packs(), WIDTH
     for solver in SOLVERS.values():
         if solver != SOLVERS["newton"]:
             yield solver_entry(solver), 1
     for equipped, touching in product((False, True), repeat=2):
         yield simulate_entry(equipped, touching, ruled=True), 1
         yield simulate_entry(equipped, touching, clocked=True), 1
+        yield recorder_of_lanes(PackFeatures(equipped=equipped, touching=touching)), 1
     for equipped in (False, True):
         yield pose_entry(equipped), 1
     for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):

@@ -8,27 +8,14 @@ from typing import Any
 from numba.extending import overload
 
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import lane_get, lane_set, pack, where_greater, zero_like
-from artsim.sim.foundation.records import Array, Pack, kinds
+from artsim.sim.foundation.lanes import lane_get, lane_set, pack
+from artsim.sim.foundation.records import Array, kinds
 
 
 def take_lane(lanes: Any, lane: int, own: Any) -> None:
     """Copy one lane of a pack's record to that of a single robot: the fields of T that both have."""
     for name in _fields(lanes, own):
         getattr(own, name)[...] = getattr(lanes, name)
-
-
-def put_lane(own: Any, lanes: Any, lane: int) -> None:
-    """Copy a single robot's record to one lane of a pack's: the fields of T that both have."""
-    for name in _fields(lanes, own):
-        getattr(lanes, name)[...] = getattr(own, name)
-
-
-def take_over(lanes: Any, chosen: Pack, others: Any) -> None:
-    """Set a pack's vectors to those that `others` has as T, too, in lanes where `chosen` is more than 0."""
-    if chosen > 0.0:
-        for name in _fields(others, lanes):
-            getattr(lanes, name)[...] = getattr(others, name)
 
 
 def _fields(lanes: Any, other: Any) -> list[str]:
@@ -40,18 +27,6 @@ def _fields(lanes: Any, other: Any) -> list[str]:
 def _take(values: Array, lane: int, out: Array) -> None:
     for n in range(values.size):
         lane_set(out, n, 0, lane_get(values, n, lane))
-
-
-@njit
-def _put(values: Array, out: Array, lane: int) -> None:
-    for n in range(out.size):
-        lane_set(out, n, lane, lane_get(values, n, 0))
-
-
-@njit
-def _choose(values: Array, chosen: Pack, others: Array) -> None:
-    for n in range(values.shape[0]):
-        values[n] = where_greater(chosen, zero_like(chosen), others[n], values[n])
 
 
 def _for_each_field(head: str, line: str, lanes: Any, other: Any) -> Callable[..., None]:
@@ -67,13 +42,3 @@ def _for_each_field(head: str, line: str, lanes: Any, other: Any) -> Callable[..
 @overload(take_lane)
 def _take_lane(lanes, lane, own):  # type: ignore[no-untyped-def]  # numba compares signatures
     return _for_each_field("lanes, lane, own", "_take(lanes.{0}, lane, own.{0})", lanes, own)
-
-
-@overload(put_lane)
-def _put_lane(own, lanes, lane):  # type: ignore[no-untyped-def]
-    return _for_each_field("own, lanes, lane", "_put(own.{0}, lanes.{0}, lane)", lanes, own)
-
-
-@overload(take_over)
-def _take_over(lanes, chosen, others):  # type: ignore[no-untyped-def]
-    return _for_each_field("lanes, chosen, others", "_choose(lanes.{0}, chosen, others.{0})", others, lanes)

@@ -34,6 +34,7 @@ from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import NOT_CONVEX
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
+    CAST_OF_LANE,
     DELAY_OF_LANE,
     EXERT,
     KEEP_OF_LANE,
@@ -42,6 +43,7 @@ from artsim.sim.stepping.packs import (
     TAKE_TURNS,
     PackFeatures,
     integrator_of_packs,
+    recorder_of_lanes,
     roll_entry,
 )
 
@@ -212,17 +214,18 @@ def kernels(plan: Plan) -> list[tuple[Entry, int]]:
     """The kernels that the samples of a plan need, with their widths."""
     if plan.config.is_maximal:
         return []
-    alone = [(entry, 1) for entry in plan.entries]
     if reason_against_packs(plan):
-        return alone
+        return [(entry, 1) for entry in plan.entries]
     integrator = integrator_of(plan)
     packed = [entry_of_packs(plan), *([SOLVE_PACK] if has_rows(plan) else [])]
     packed += [] if integrator is None else [integrator]
-    of_lanes = [TAKE_TURNS] + [EXERT] * is_calibrated(plan)
+    of_lanes = [*plan.shared_entries, TAKE_TURNS] + [EXERT] * is_calibrated(plan)
+    if not {"qpos", "qvel"}.issuperset(plan.config.record):
+        of_lanes += [recorder_of_lanes(pack_features(plan))] + [CAST_OF_LANE] * (plan.seen is not None)
     if plan.delayed is not None:
         of_lanes += [DELAY_OF_LANE, KEEP_OF_LANE]
     of_lanes += [PATHS] * has_equalities(plan)
-    return alone + [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
+    return [(entry, 1) for entry in of_lanes] + [(entry, pack_width()) for entry in packed]
 
 
 def entry_of_packs(plan: Plan) -> Entry:

@@ -137,23 +137,23 @@ class Plan:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """All kernels that the run needs: that of the steps and those that it calls."""
-        touching = self.touching is not None
-        further = {
-            DETECT: touching,
-            ADVANCE: touching and self.config.continuous,
-            FORESEE: self.foresees,
-            CAST: self.seen is not None,
-        }
-        delays = () if self.delayed is None else delay_entries(self.delayed, touching)
+        delays = () if self.delayed is None else delay_entries(self.delayed, self.touching is not None)
         integrator = self.integrator_entry()
         return (
             self.entry,
             *(() if integrator is None else (integrator,)),
             self.beside_entry,
-            *self.solver_entries,
-            *(entry for entry, used in further.items() if used),
+            *self.shared_entries,
+            *((CAST,) if self.seen is not None else ()),
             *delays,
         )
+
+    @property
+    def shared_entries(self) -> tuple[Entry, ...]:
+        """The kernels that a single robot has in common with the lanes of packs: solver, contact detection."""
+        touching = self.touching is not None
+        found = {DETECT: touching, ADVANCE: touching and self.config.continuous, FORESEE: self.foresees}
+        return *self.solver_entries, *(entry for entry, used in found.items() if used)
 
     @property
     def foresees(self) -> bool:

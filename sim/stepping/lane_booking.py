@@ -9,7 +9,6 @@ from artsim.sim.contact.contact_rows import THROUGH, impulse_along, note_held, p
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.contact.pack_detection import place_planes
 from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lane_records import take_lane
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_set, zero_like
 from artsim.sim.foundation.records import Ints1
 from artsim.sim.foundation.recordtype import run_entry
@@ -100,7 +99,10 @@ def stop_trees_in_lanes(robot: RobotBundle, run: RunBundle, contact: PackContact
     lanes = run.lanes
     for lane in range(lane_count(robot.state.qpos)):
         if lanes.data.alive[lane]:
-            take_lane(robot.state, lane, lanes.alone.state)
+            for n in range(robot.state.qpos.shape[0]):
+                lanes.alone.state.qpos[n] = lane_get(robot.state.qpos, n, lane)
+            for k in range(robot.state.qvel.shape[0]):
+                lanes.alone.state.qvel[k] = lane_get(robot.state.qvel, k, lane)
             place_planes(contact, lane)
             for k in range(run.step.tangent.shape[0]):
                 lanes.alone.step.tangent[k] = lane_get(run.step.tangent, k, lane)

@@ -106,7 +106,7 @@ SCIPY = {
     "sim/maximal/scheme.py",
 }
 """The files that import scipy, matplotlib or xarray."""
-_NUMBA = "jit compiler replacements sparing lanes lane_records recordtype strips body_strips atomic"
+_NUMBA = "jit compiler replacements sparing lanes recordtype strips body_strips atomic"
 NUMBA = {f"sim/foundation/{name}.py" for name in _NUMBA.split()}
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
