@@ -216,6 +216,9 @@ RUN: dict[str, Variable] = {
     ),
     "contact/torque": line("row direction", "N m", "contact torque", "on b at the point, about normal and tangents"),
     "contact/n_valid": line("", "1", "rows of contacts written in full", dtype="i8"),
+    "contact/sample": line(
+        "row", "1", "sample of the contact", "in rollouts, whose samples follow each other", dtype="i8"
+    ),
     # the constraint rows of the recorded steps, one after the other, and the lower triangles of their K
     "constraint/time": TIME,
     "constraint/constraint_count": line(

@@ -149,6 +149,9 @@ SAMPLES: dict[str, Variable] = {
     # many runs of one robot that differ in their start, inputs or parameters
     "rollout/time": TIME,
     **_RECORDED,
+    "rollout/contact_count": line(
+        "sample time", "1", "contacts in the step", "those of /contact; -1 from row n_valid of a sample on", dtype="i8"
+    ),
     "rollout/final_qpos": line("sample coord", "{coord_units}", "position after the last step"),
     "rollout/final_qvel": line("sample dof", "{dof_units}", "velocity after the last step"),
     "rollout/start_qpos": line("sample coord", "{coord_units}", "position given for the start"),
@@ -202,4 +205,5 @@ SAMPLES: dict[str, Variable] = {
     "shards/bytes": line("shard", "1", "size of the file", dtype="i8"),
     "shards/sha256": line("shard", "1", "SHA-256 of the file", dtype="str"),
     "shards/failed": line("shard", "1", "rows in the file whose status is not 0", dtype="i8"),
+    "shards/contacts": line("shard", "1", "contacts recorded in the file", dtype="i8"),
 }

@@ -58,8 +58,11 @@ def _rows_of(group: str, dimension: str) -> tuple[str, ...]:
 RECORDED = tuple(name for name in _rows_of("trajectory", "time") if name != "time")
 """Every per-step variable that a run can record, in the order of the file, but for those of RAGGED_BY_NAME."""
 
-CONTACT_TABLE = _rows_of("contact", "row")
+CONTACT_TABLE = tuple(name for name in _rows_of("contact", "row") if name != "sample")
 """The recorded variables of a contact."""
+
+SAMPLE_CONTACT_TABLE = ("sample", *CONTACT_TABLE)
+"""The variables of a contact of a rollout."""
 
 BATCHED = _rows_of("batch", "sample")
 """Every variable of many configurations, in the order of the file."""

@@ -38,6 +38,14 @@ class Entry(NamedTuple):
     bytes: int
     sha256: str
     failed: int
+    contacts: int = 0  # recorded ones
+
+
+def contact_spans(entries: Sequence[Entry]) -> list[tuple[str, int, int]]:
+    """The file of each shard that has contacts, the number of its first one over all shards, and how many it has."""
+    ends = np.cumsum([entry.contacts for entry in entries]).tolist()
+    spans = ((entry.name, end - entry.contacts, entry.contacts) for entry, end in zip(entries, ends, strict=True))
+    return [span for span in spans if span[2]]
 
 
 def read_entries(path: Path, file: h5py.File) -> tuple[Entry, ...]:
@@ -51,6 +59,9 @@ def read_entries(path: Path, file: h5py.File) -> tuple[Entry, ...]:
             raise ModelError(f"{path}: refused: lists {count} shards, want 1 to {MAX_SHARDS}")
         columns: dict[str, list[Any]] = {}
         for field in Entry._fields:
+            if field == "contacts" and field not in group:  # of a batch
+                columns[field] = [0] * count
+                continue
             variable, dataset = schema.TABLE[f"shards/{field}"], group[field]
             if dataset.shape != (count,) or (variable.dtype == "i8" and dataset.dtype != np.int64):
                 raise ModelError(f"{path}: /shards/{field} is {dataset.dtype} {dataset.shape}, want ({count},)")
@@ -84,7 +95,7 @@ def _check_table(path: Path, entries: Sequence[Entry]) -> None:
     for entry in entries:
         if not is_plain(entry.name):
             raise ModelError(f"{path}: refused: shard {entry.name!r} is no plain name of a file beside the index")
-        if entry.first_row != first or entry.rows < 0:
+        if entry.first_row != first or entry.rows < 0 or entry.contacts < 0:
             raise ModelError(f"{path}: refused: shard {entry.name!r} does not begin where the one before ends")
         first += entry.rows
     if len({entry.name for entry in entries}) < len(entries):
@@ -99,19 +110,21 @@ def is_plain(name: str) -> bool:
 def _check_sources(path: Path, kind: str, name: str, dataset: Any, entries: Sequence[Entry]) -> None:
     """Require that each row of a virtual dataset comes from its own shard's dataset of the same name."""
     shape, plist = dataset.shape, dataset.get_create_plist()
-    filled = [entry for entry in entries if entry.rows]
-    rows = sum(entry.rows for entry in filled)
-    fits = name.startswith(tuple(f"/{group}/" for group in GROUPS[kind])) and len(shape) > 0 and shape[0] == rows
-    fits = fits and all(shape) and plist.get_virtual_count() == len(filled)
-    for k, entry in enumerate(filled if fits else []):
+    spans, groups = [(entry.name, entry.first_row, entry.rows) for entry in entries if entry.rows], GROUPS[kind]
+    if name.startswith("/contact/") and kind == "rollout":
+        spans, groups = contact_spans(entries), ("contact",)
+    total = sum(rows for _, _, rows in spans)
+    fits = name.startswith(tuple(f"/{group}/" for group in groups)) and len(shape) > 0 and shape[0] == total
+    fits = fits and all(shape) and plist.get_virtual_count() == len(spans)
+    for k, (file, first, rows) in enumerate(spans if fits else []):
         last = tuple(n - 1 for n in shape[1:])
-        bounds = (entry.first_row, *(0 for _ in last)), (entry.first_row + entry.rows - 1, *last)
-        whole = (0, *(0 for _ in last)), (entry.rows - 1, *last)
+        bounds = (first, *(0 for _ in last)), (first + rows - 1, *last)
+        whole = (0, *(0 for _ in last)), (rows - 1, *last)
         there, here = plist.get_virtual_srcspace(k), plist.get_virtual_vspace(k)
-        points = entry.rows * int(np.prod(shape[1:], dtype=np.int64))
+        points = rows * int(np.prod(shape[1:], dtype=np.int64))
         fits = (
             fits
-            and (plist.get_virtual_filename(k), plist.get_virtual_dsetname(k)) == (entry.name, name)
+            and (plist.get_virtual_filename(k), plist.get_virtual_dsetname(k)) == (file, name)
             and (here.get_select_bounds(), here.get_select_npoints()) == (bounds, points)
             and (there.get_select_bounds(), there.get_select_npoints()) == (whole, points)
         )
@@ -164,6 +177,6 @@ def _check_content(
             f"{path}: shard {entry.name} is of another job than the index, or of another version of artsim"
         )
     for name, dataset in virtual.items():
-        there = file.get(name)
-        if there is None or there.shape != (entry.rows, *dataset.shape[1:]) or there.dtype != dataset.dtype:
+        there, rows = file.get(name), entry.contacts if name.startswith("/contact/") else entry.rows
+        if there is None or there.shape != (rows, *dataset.shape[1:]) or there.dtype != dataset.dtype:
             raise ModelError(f"{path}: shard {entry.name} has not the rows of {name} that the index lists")

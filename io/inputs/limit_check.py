@@ -46,6 +46,11 @@ class BeyondLimits(NamedTuple):
     rows: int = 0
     joints: Mapping[str, Excess] = {}
 
+    @property
+    def contacts(self) -> int:
+        """Number of contacts in a shard, of which configurations have none."""
+        return 0
+
     @classmethod
     def together(cls, parts: Iterable[BeyondLimits]) -> BeyondLimits:
         """Those of parts that have no row in common."""

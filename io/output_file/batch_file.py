@@ -1,6 +1,7 @@
 """Writes results for many configurations: a file is laid out once, then its rows are written in place.
 
-The number of rows is known, so every dataset has its place in the file before anything is computed. Rows need neither
+The number of rows is known, so every dataset has its place in the file before anything is computed, but for contacts,
+which wait in a nameless file until all are known. Rows need neither
 HDF5 nor zipfile: `os.pwrite` writes them from any thread, without the GIL, and a full disk raises OSError instead of
 crashing. The space of the file is allocated at once, so that a lack of space shows before the work is done. An
 unfinished file is called `<output>.partial`; a leftover one may be deleted or replaced.
@@ -27,6 +28,7 @@ from artsim.io.output_file.claim import check_output, claim, room
 from artsim.io.output_file.failure import abandon, reason
 from artsim.io.output_file.layout import Section, lay_out_inputs, lay_out_root
 from artsim.io.output_file.model_record import ModelRecord, lay_out_model
+from artsim.io.output_file.spool import Spool
 from artsim.io.output_file.whole_file import put_in_place
 from artsim.sim.foundation.errors import BusyError, StorageError, UsageError
 from artsim.sim.foundation.records import Array
@@ -68,6 +70,7 @@ class Content(NamedTuple):
     group: str = "batch"
     numbers: Mapping[str, Array] = {}  # labels of dimensions that are numbered
     inputs: Mapping[str, Array] = {}  # see layout.lay_out_inputs
+    contacts: Mapping[str, Column] = {}  # of a contact, of which a sample has any number
 
     @property
     def bytes(self) -> int:
@@ -99,10 +102,12 @@ class BatchWriter:
         self._content = content
         self._writing, self._unsynced = threading.Lock(), 0  # the kernel serialises writes and spins while waiting
         self._handle = _claim(self.partial)
+        self._spool: Spool | None = None
         try:
             check_output(self.path, force=force)  # again, since another process may have finished it meanwhile
             self._layout = self._lay_out()
             self._allocate()
+            self._spool = self._make_spool()
         except BaseException:
             self.discard()
             raise
@@ -113,7 +118,8 @@ class BatchWriter:
         return self._layout.size
 
     def write(self, start: int, rows: int, block: Mapping[str, Array]) -> None:
-        """Write rows start … start + rows from a block's first rows, from any thread. Raises StorageError."""
+        """Write rows start … start + rows from a block's first rows, and its contacts (`contact/point`, …), from any
+        thread. Raises StorageError."""
         for name, column in self._content.columns.items():
             with np.errstate(over="ignore"):  # values above 1e38 become inf in float32
                 data = _bytes_of(block[name][:rows].astype(column.dtype, copy=False))
@@ -124,9 +130,17 @@ class BatchWriter:
                 self._sync()
             except OSError as error:
                 raise self._failed(f"writing stopped after {start} of {self._content.rows} rows", error) from None
+        if self._spool is not None and "contact/sample" in block:  # not of samples that are left out
+            contacts = [block[f"contact/{name}"] for name in self._content.contacts]
+            try:
+                self._spool.add(start, contacts)
+            except OSError as error:
+                raise self._failed(f"writing stopped after {start} of {self._content.rows} rows", error) from None
 
     def commit(self) -> None:
         """Finish the file: sync it to disk and give it its final name. Raises StorageError."""
+        if self._spool is not None:
+            self._write_contacts(self._spool)
         try:
             if self._layout.members:
                 _close_archive(self._handle, self._layout)
@@ -141,6 +155,8 @@ class BatchWriter:
 
     def discard(self) -> None:
         """Give up and remove the file. Idempotent."""
+        if self._spool is not None:
+            self._spool.close()
         if self._handle < 0:
             return
         self.partial.unlink(missing_ok=True)
@@ -166,15 +182,45 @@ class BatchWriter:
         return _lay_out_hdf5(self.partial, self._content)
 
     def _allocate(self) -> None:
-        """Reserve disk space, including that of parts still to be written."""
+        """Reserve disk space, including that of rows still to be written, but for contacts."""
         try:
             _reserve(self._handle, self._layout.size)
         except OSError as error:
             raise self._failed("no space for the file", error) from None
 
+    def _make_spool(self) -> Spool | None:
+        """The place for contacts until all are known; None: no contacts are written."""
+        if not self._content.contacts:
+            return None
+        try:
+            return Spool(
+                self.partial.parent, {name: column.row_bytes for name, column in self._content.contacts.items()}
+            )
+        except OSError as error:
+            raise self._failed("cannot make a temporary file", error) from None
+
+    def _write_contacts(self, spool: Spool) -> None:
+        """Lay out the contacts, whose number is known now, and copy them to their places. Raises StorageError."""
+        content, rows = self._content, spool.rows
+        size = rows * sum(column.row_bytes for column in content.contacts.values())
+        check_room(self.path, self.partial, content, size + _ALIGNMENT * len(content.contacts))
+        if self._layout.members:
+            self._layout = _lay_out_contacts_in_archive(self._handle, self._layout, content, rows)
+        else:
+            self._layout = _lay_out_contacts_hdf5(self.partial, self._layout, content, rows)
+        self._allocate()
+        places = self._layout.places
+        try:
+            spool.copy(lambda name, start, data: _write_all(self._handle, data, places[f"contact/{name}"] + start))
+        except OSError as error:
+            raise self._failed(f"cannot write {rows} contacts", error) from None
+
     def _rows(self) -> list[seal.Range]:
         """The byte ranges of rows, which the seal spares because computing them again verifies them."""
         sizes = {name: self._content.rows * column.row_bytes for name, column in self._content.columns.items()}
+        if self._spool is not None:
+            rows = self._spool.rows
+            sizes |= {f"contact/{name}": rows * column.row_bytes for name, column in self._content.contacts.items()}
         return [(place, place + sizes[name]) for name, place in self._layout.places.items()]
 
     def _sync(self) -> None:
@@ -261,6 +307,50 @@ def _lay_out_hdf5(path: Path, content: Content) -> _Layout:
     return _Layout(places, path.stat().st_size, {})
 
 
+def _lay_out_contacts_hdf5(path: Path, layout: _Layout, content: Content, rows: int) -> _Layout:
+    """Lay out /contact in a file that has been laid out without it."""
+    import h5py
+
+    file = None
+    try:
+        file = h5py.File(
+            path,
+            "r+",
+            libver=("v110", "v110"),
+            locking=False,
+            alignment_threshold=_ALIGNED,
+            alignment_interval=_ALIGNMENT,
+        )
+        places = lay_out_contacts(file, content, rows)
+        file.close()
+    except (OSError, RuntimeError) as error:
+        abandon(file)
+        raise StorageError(f"{path}: cannot lay out {rows} contacts: {reason(error)}") from None
+    return _Layout({**layout.places, **places}, path.stat().st_size, {})
+
+
+def lay_out_contacts(
+    file: Any, content: Content, rows: int, shards: Sequence[tuple[str, int, int]] = ()
+) -> dict[str, int]:
+    """Lay out /contact in an open HDF5 file; returns where the rows of each column begin, by path.
+
+    `shards`: the files (name, first contact, contacts) that hold the contacts if this file is their index.
+    """
+    labels = content.labels
+    section = Section(file.id, "contact", labels._replace(link=labels.touching_link))
+    section.group.bare_dimension("row", rows)
+    section.scales(schema.RAGGED["contact"].labels)
+    places = {}
+    for name, column in content.contacts.items():
+        variable = schema.TABLE[f"contact/{name}"]
+        shape, attributes = (rows, *column.shape), section.attributes(name, variable)
+        if shards:
+            section.group.virtual(name, column.dtype, shape, variable.dims, attributes, shards)
+        else:
+            places[f"contact/{name}"] = section.group.placed(name, column.dtype, shape, variable.dims, attributes)
+    return places
+
+
 def lay_out_groups(
     file: Any, content: Content, shards: Sequence[tuple[str, int, int]] = (), created: str | None = None
 ) -> dict[str, int]:
@@ -322,6 +412,17 @@ def _lay_out_archive(handle: int, content: Content) -> _Layout:
         # a view of one number has the type and shape, and takes no memory
         rows = np.broadcast_to(np.zeros((), column.dtype), (content.rows, *column.shape))
         layout = _add_member(handle, layout, name, rows, later=True)
+    return layout
+
+
+def _lay_out_contacts_in_archive(handle: int, layout: _Layout, content: Content, rows: int) -> _Layout:
+    """Write the heads of the contacts' members, and the names of the geometries and links that they number."""
+    names = {"contact/link": content.labels.touching_link, "contact/geom": content.labels.geom}
+    for name, texts in names.items():
+        layout = _add_member(handle, layout, name, np.array(texts, dtype=np.str_))
+    for name, column in content.contacts.items():
+        empty = np.broadcast_to(np.zeros((), column.dtype), (rows, *column.shape))
+        layout = _add_member(handle, layout, f"contact/{name}", empty, later=True)
     return layout
 
 

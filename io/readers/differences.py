@@ -219,6 +219,21 @@ class Comparison:
             where = first_beyond(name, there, here, self._tolerance) if self._tolerance else first_byte(there, here)
             if where is not None:
                 self._found.append(Difference(name, start + where[0], self._entry(name, where)))
+        if isinstance(self._stored, RolloutRecording) and self._stored.has_contacts and not self._tolerance:
+            self._compare_contacts(self._stored, start, block)
+
+    def _compare_contacts(self, stored: RolloutRecording, start: int, block: Mapping[str, Array]) -> None:
+        """Compare the contacts of samples that have as many as in the file; others are found by their counts."""
+        with self._lock:
+            there = stored.read_contacts(start, start + len(block["status"]))
+        there.pop("contact_count")
+        done = np.isin(block["contact/sample"], there["sample"])  # those that were not simulated have none
+        for name, left in there.items():
+            right = block[f"contact/{name}"][done]
+            if left.shape == right.shape and (where := first_byte(left, right)) is not None:
+                sample = int(there["sample"][where[0]]) - stored.first_row
+                pair = (stored.labels.geom[there[side][where[0]]] for side in ("geom_a", "geom_b"))
+                self._found.append(Difference(f"contact/{name}", sample, ", ".join(pair)))
 
     def _entry(self, name: str, where: tuple[int, ...]) -> str:
         """The labels of an entry."""

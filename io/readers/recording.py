@@ -21,6 +21,7 @@ from artsim.io.gate.values import (
     refuse_unpacking,
     row_bytes,
 )
+from artsim.io.readers.contact_table import check_contacts, check_table_shape
 from artsim.io.readers.delassus import Delassus, delassus_of
 from artsim.io.readers.labelled_rows import LabelledRows
 from artsim.io.readers.output import Output, opened, read_labels
@@ -142,9 +143,7 @@ class Recording(Output, LabelledRows):
         Raises ModelError for invalid counts or indices.
         """
         found = self.read_table("contact", start, stop) if self.has_contacts else {}
-        for name, labels in (("link", self.labels.touching_link), ("geom", self.labels.geom)) if found else ():
-            for side in ("a", "b"):
-                self._check_indices(f"contact/{name}_{side}", found[f"{name}_{side}"], len(labels))
+        check_contacts(self.path, self.labels, found)
         return found
 
     def has_tables(self, name: str) -> bool:
@@ -175,10 +174,6 @@ class Recording(Output, LabelledRows):
             raise UsageError(f"{self.path}: has no row {row}; there are {self.n_valid}, from 0")
         constraints, entries = (self.read_table(group, row, row + 1) for group in ("constraint", "delassus"))
         return delassus_of(self.labels, constraints, entries, str(self.path))
-
-    def _check_indices(self, path: str, values: Array, most: int) -> None:
-        if len(values) and not 0 <= int(values.min()) <= int(values.max()) < most:
-            raise ModelError(f"{self.path}: /{path} has numbers beyond its {most} labels")
 
     def _ends_of(self, name: str) -> Array:
         """The ends of the rows' entries in a table, beginning with 0 (n_valid + 1,)."""
@@ -328,11 +323,7 @@ class Recording(Output, LabelledRows):
                 dataset = self._file[group][name]
                 if self._written:
                     dataset.refresh()  # it may have grown since the file was opened
-                if dataset.shape[1:] != want or dataset.ndim == 0 or dataset.dtype != np.dtype(variable.dtype):
-                    raise ModelError(
-                        f"{self.path}: /{group}/{name} is {dataset.dtype} {dataset.shape}, "
-                        f"want {variable.dtype} {('rows', *want)}"
-                    )
+                check_table_shape(self.path, dataset, variable, want)
 
 
 def controls_from_file(file: h5py.File) -> Controls:

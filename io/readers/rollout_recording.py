@@ -9,7 +9,8 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.gate.values import read_whole, reading
+from artsim.io.gate.values import read_texts, read_whole, reading
+from artsim.io.readers.contact_table import check_contacts, check_table_shape
 from artsim.io.readers.output import read_labels
 from artsim.io.readers.sampled_output import SampledOutput
 from artsim.sim.foundation.errors import ModelError
@@ -41,6 +42,10 @@ class RolloutRecording(SampledOutput):
         self.rows = int(group["time"].shape[0])
         for name in self.variables:
             self._check_shape(name, group[name])
+        self.has_contacts = "contact" in file
+        self._contact_ends: Array | None = None
+        if self.has_contacts:
+            self._check_contacts()
 
     def __len__(self) -> int:
         return self.samples
@@ -59,6 +64,61 @@ class RolloutRecording(SampledOutput):
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
         """Read samples start … stop of a variable, Jacobians dense. Raises UsageError for one that the file lacks."""
         return self.dense(name, self.read_stored(name, start, stop))
+
+    @property
+    def contacts(self) -> dict[str, Array]:
+        """All contacts; see read_contacts."""
+        return self.read_contacts()
+
+    @property
+    def contact_total(self) -> int:
+        """Number of recorded contacts."""
+        return int(self._ends_of_contacts()[-1]) if self.has_contacts else 0
+
+    def read_contacts(self, start: int = 0, stop: int | None = None) -> dict[str, Array]:
+        """Read the contacts of samples start … stop, sample after sample and row after row; empty if none were
+        recorded.
+
+        `contact_count` is (samples, rows), -1 from row n_valid of a sample on; `sample` is that of each contact,
+        counted from the first of the job; the other columns are as in Recording.contacts. Raises ModelError for invalid
+        counts or indices.
+        """
+        if not self.has_contacts:
+            return {}
+        start, stop, _ = slice(start, stop).indices(self.samples)
+        ends, stop = self._ends_of_contacts(), max(start, stop)
+        found = {"contact_count": self.read_stored("contact_count", start, stop)}
+        with reading(self.path):
+            for name in schema.SAMPLE_CONTACT_TABLE:
+                found[name] = self._file["contact"][name][int(ends[start]) : int(ends[stop])]
+        check_contacts(self.path, self.labels, found)
+        return found
+
+    def _check_contacts(self) -> None:
+        """Refuse contacts of wrong types or shapes, or without their counts."""
+        with reading(self.path):
+            group = self._file["contact"]
+            self.labels = self.labels._replace(geom=read_texts(self.path, group["geom"]))
+            for name in schema.SAMPLE_CONTACT_TABLE:
+                variable = schema.TABLE[f"contact/{name}"]
+                row = tuple(len(self.names_of(dim)) for dim in variable.dims[1:])
+                check_table_shape(self.path, group[name], variable, row)
+        if "contact_count" not in self.variables:
+            raise ModelError(f"{self.path}: has contacts, but not how many of each row")
+
+    def _ends_of_contacts(self) -> Array:
+        """The ends of the samples' contacts in the table, beginning with 0 (samples + 1,)."""
+        if self._contact_ends is None:
+            size = max(1, _BLOCK_SAMPLES // max(1, self.rows))
+            starts = range(0, self.samples, size)
+            blocks = (np.maximum(self.read_stored("contact_count", k, k + size), 0).sum(axis=1) for k in starts)
+            ends = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *blocks]))])
+            with reading(self.path):
+                there = {len(self._file["contact"][name]) for name in schema.SAMPLE_CONTACT_TABLE}
+            if there != {int(ends[-1])}:
+                raise ModelError(f"{self.path}: /rollout/contact_count does not fit the contacts in the file")
+            self._contact_ends = ends
+        return self._contact_ends
 
     @property
     def controls(self) -> list[Controls]:
@@ -127,9 +187,19 @@ class RolloutRecording(SampledOutput):
             "ended": self.ended,
             "missing": self.missing,
             **self.names_told(),
-            "variables": self._variables_told(),
+            "variables": self._variables_told() | self._contacts_told(),
             "provenance": self.provenance,
         }
+
+    def _contacts_told(self) -> dict[str, Any]:
+        """The part of `summary` about contacts."""
+        told, rows = dict[str, Any](), self.contact_total
+        for name in schema.SAMPLE_CONTACT_TABLE if self.has_contacts else ():
+            variable = schema.TABLE[f"contact/{name}"]
+            meaning = {"units": variable.unit, "long_name": variable.meaning, "comment": variable.comment}
+            shape = [rows, *(3 for _ in variable.dims[1:])]
+            told[f"contact/{name}"] = {"dims": list(variable.dims), "shape": shape, **meaning}
+        return told
 
     def _check_shape(self, name: str, dataset: h5py.Dataset) -> None:
         """Refuse a variable whose type and shape do not fit the labels."""

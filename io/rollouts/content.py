@@ -19,7 +19,7 @@ from artsim.io.runs.provenance import overlap_facts
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import row_count
+from artsim.sim.runs.sampled_runs import records_contacts, row_count
 
 
 def content_of(
@@ -36,6 +36,12 @@ def content_of(
     for name, shape in plan.row_shapes.items():
         variable = schema.TABLE[f"rollout/{name}"]
         columns[name] = Column(variable.dims[1:], (rows, *shape), variable.dtype)
+    contacts = dict[str, Column]()
+    if records_contacts(plan):
+        columns["contact_count"] = Column(("time",), (rows,), "i8")
+        for name in schema.SAMPLE_CONTACT_TABLE:
+            variable = schema.TABLE[f"contact/{name}"]
+            contacts[name] = Column(variable.dims[1:], (3,) * len(variable.dims[1:]), variable.dtype)
     columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}
     columns |= {f"start_{name}": columns[f"final_{name}"] for name in draws.starts}
     sizes = {"link": len(robot.links), "dof": robot.nv, "xyz": 3}
@@ -60,6 +66,7 @@ def content_of(
         group="rollout",
         numbers={"time": np.arange(rows) * (plan.config.every * plan.dt)},
         inputs=_inputs(plan, controls),
+        contacts=contacts,
     )
 
 

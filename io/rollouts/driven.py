@@ -74,6 +74,7 @@ class DrivenRoller:
         """See Roller."""
         fleet, results, count = self._fleet, self.results, len(variations)
         self._begin(variations)
+        results.contacts.clear()
         given = variations.controls or [self._controls]
         inputs, begins = control_tables(self._plan, given), given[0].start_step.tolist()
         step, steps, every = 0, self._plan.config.steps, self._plan.config.every
@@ -90,8 +91,8 @@ class DrivenRoller:
             ahead = self._ahead(step, begins)
             row, beside = divmod(step, every)
             fleet.step(ahead, record=not beside)
-            for name, values in fleet.rows.items() if not beside else ():
-                results.rows[name][:, row] = values
+            if not beside:
+                self._take_row(row, going)
             for rater in fleet.raters:
                 rater.check(variations.first)
             step += ahead
@@ -119,7 +120,7 @@ class DrivenRoller:
         ends = [steps, step + _STEPS_PER_CALL, *(begin for begin in begins if begin > step)]
         if self.results.rows:
             ends.append((step // every + 1) * every)
-            if self._fleet.rows and step % every == 0:
+            if self._fleet.records and step % every == 0:
                 ends.append(step + 1)
         ends.append((step // self._hold + 1) * self._hold)
         return min(ends) - step
@@ -130,6 +131,17 @@ class DrivenRoller:
         for name in ROLLOUT_RECORDED if not beside else ():
             if name in self.results.rows:
                 self.results.rows[name][:, row] = getattr(self._fleet, name)
+
+    def _take_row(self, row: int, samples: Array) -> None:
+        """Take what the fleet has recorded of some samples in the last step of a call."""
+        fleet, results = self._fleet, self.results
+        for name, values in fleet.rows.items():
+            results.rows[name][samples, row] = values[samples]
+        if "contact_count" in results.rows:
+            found = fleet.contacts()
+            results.rows["contact_count"][samples, row] = found.pop("contact_count")[samples]
+            own = np.isin(found["robot"], samples)
+            results.contacts.add(found.pop("robot")[own], {name: values[own] for name, values in found.items()})
 
     def _act(self, count: int, step: int, going: Array) -> None:
         """Set the inputs that the policy gives. Raises UsageError for others than it should."""

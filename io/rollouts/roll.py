@@ -23,6 +23,7 @@ from artsim.io.rollouts.draws import Draws, RolloutConfig
 from artsim.io.rollouts.driven import Drive, criteria_of, make_driven_roller
 from artsim.io.rollouts.given import COLUMNS, NOTHING, Given
 from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
+from artsim.io.runs.named import named_contacts
 from artsim.io.runs.prepare import held_controls
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import MemoryShortageError, UsageError
@@ -42,11 +43,20 @@ from artsim.sim.runs.account import bound_of_link, held_by_name, link_name
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import Results, Roller, keep_roller, make_roller, row_count, take_roller
+from artsim.sim.runs.sampled_runs import (
+    Results,
+    Roller,
+    keep_roller,
+    make_roller,
+    records_contacts,
+    row_count,
+    take_roller,
+)
 from artsim.sim.runs.varied import Variations, shape_of
 
 _BLOCK_BYTES = 1 << 20  # results that one thread computes before it writes them
 _THREAD_BYTES = 16 << 20
+_CONTACTS_OF_ROW = 8  # guessed
 Hand = Callable[[int, dict[str, Array]], None]
 """hand_on(number of the first sample, arrays of a block), from any thread."""
 
@@ -316,7 +326,8 @@ class Stream:
         if hand_on is not None:
             hand_on(start, block)
         with self._lock:
-            self._tally = Tally.together([self._tally, tally._replace(stops=stops)])
+            contacts = len(block.get("contact/sample", ()))
+            self._tally = Tally.together([self._tally, tally._replace(stops=stops, contacts=contacts)])
             self._taken.append(start)
             self.done += count
             if stops and self._strict:
@@ -337,6 +348,7 @@ class Stream:
         rows = {name: values[:count].astype(types[name], copy=False) for name, values in results.rows.items()}
         return {
             **rows,
+            **(self._contacts(results, start, valid) if records_contacts(plan) else {}),
             "final_qpos": results.final_qpos[:count],
             "final_qvel": results.final_qvel[:count],
             **{f"start_{name}": values for name, values in self.draws.given_starts(start, start + count).items()},
@@ -348,6 +360,14 @@ class Stream:
             "n_valid": valid,
             "status": np.where(ended >= 0, schema.ENDED, _status(results.reason[:count])).astype(np.int8),
         }
+
+    def _contacts(self, results: Results, start: int, valid: Array) -> dict[str, Array]:
+        """The contacts of the valid rows of a block, sample after sample, by the paths of their datasets."""
+        ends = np.zeros(len(results.reason), np.int64)
+        ends[: len(valid)] = valid * self.plan.config.every
+        samples, contacts = results.contacts.in_order(ends)
+        named = {"sample": start + samples, **named_contacts(self.plan, {"contact_count": samples, **contacts})}
+        return {f"contact/{name}": named[name] for name in schema.SAMPLE_CONTACT_TABLE}
 
 
 def _in_threads(work: Callable[[Roller], None], rollers: Sequence[Roller]) -> None:
@@ -402,7 +422,9 @@ def why_stopped(plan: Plan, step: int, reason: int, dof: int) -> str:
 
 
 def _sample_bytes(plan: Plan) -> int:
-    return 8 * (row_count(plan) * sum(map(math.prod, plan.row_shapes.values())) + 64)
+    """Bytes of a sample's results; those of its contacts are guessed."""
+    contacts = _CONTACTS_OF_ROW * schema.RAGGED["contact"].bytes if records_contacts(plan) else 0
+    return row_count(plan) * (8 * sum(map(math.prod, plan.row_shapes.values())) + contacts) + 512
 
 
 def _block_samples(plan: Plan, samples: int, threads: int) -> int:

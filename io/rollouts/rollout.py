@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -26,7 +27,7 @@ from artsim.io.rollouts.driven import Drive, Policy
 from artsim.io.rollouts.given import COLUMNS, STATE, Given, given_values
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
-from artsim.io.runs.named import run_labels
+from artsim.io.runs.named import joined, run_labels
 from artsim.io.runs.prepare import prepared
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import made_elsewhere, overlap_facts, provenance
@@ -40,7 +41,7 @@ from artsim.sim.runs.configuration import record_names
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import kernels
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED, row_count
+from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED, records_contacts, row_count
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.wrench_inputs import with_pushes
 
@@ -74,28 +75,44 @@ def verify_rollout(
         return found.first or facts
 
 
-_INSTEAD = {
-    "contacts": "record contact_wrench, the sum for each link, or take the sample as a run by `artsim run`",
-    "delassus": "take the sample as a run by `artsim run`",
-}
-
-
 class MemoryRollout(LabelledRows):
     """A rollout held in memory: `rollout["qpos"]` is (samples, rows, nq); addressed like a RolloutRecording."""
 
-    def __init__(self, plan: Plan, arrays: dict[str, Array], outcome: Outcome) -> None:
+    def __init__(
+        self, plan: Plan, arrays: dict[str, Array], outcome: Outcome, contacts: Sequence[dict[str, Array]] = ()
+    ) -> None:
+        """`contacts`: of blocks of samples in order, by the names of their columns."""
         self.outcome = outcome
         self.labels = run_labels(plan)
         self.variables = tuple(name for name in schema.ROLLED if name in arrays)
         self.attrs: dict[str, Any] = {"title": f"artsim rollout of {plan.robot.articulation.name}"}
         self.attrs |= overlap_facts(plan)
         self._arrays = {**arrays, "time": np.arange(row_count(plan)) * (plan.config.every * plan.dt)}
+        self._contacts = contacts
+        self.has_contacts = records_contacts(plan)
 
     def __getitem__(self, name: str) -> Array:
         """Every sample of a variable, or `time` (rows,) [s]."""
         if name not in self._arrays:
             raise UsageError(f"the rollout has no {name!r}{nearest(name, self.variables)}")
         return self.dense(name, self._arrays[name])
+
+    @cached_property
+    def contacts(self) -> dict[str, Array]:
+        """All contacts, as in RolloutRecording.contacts; empty if none were recorded."""
+        if not self.has_contacts:
+            return {}
+        return {"contact_count": self._arrays["contact_count"], **joined([*self._contacts])}
+
+    def read_contacts(self, start: int = 0, stop: int | None = None) -> dict[str, Array]:
+        """The contacts of samples start … stop, as in RolloutRecording.read_contacts."""
+        found = dict(self.contacts)
+        if not found:
+            return found
+        count = found.pop("contact_count")
+        start, stop, _ = slice(start, stop).indices(len(count))
+        own = slice(*np.searchsorted(found["sample"], (start, max(start, stop))))
+        return {"contact_count": count[start:stop], **{name: values[own] for name, values in found.items()}}
 
     @property
     def stopped(self) -> int:
@@ -150,14 +167,17 @@ def rollout(
     config = RolloutConfig(samples, **own)
     given = (one,) if one is not None else _sample_controls(plan, controls if each is None else each, samples)
     arrays: dict[str, Array] = {}
+    touched: dict[int, dict[str, Array]] = {}  # by the first sample of a block
     first = threading.Lock()
 
     def keep(start: int, block: dict[str, Array]) -> None:
+        by_sample = {name: values for name, values in block.items() if "/" not in name}
         with first:
-            for name, values in block.items():
+            touched[start] = {path.rpartition("/")[2]: block[path] for path in block if path not in by_sample}
+            for name, values in by_sample.items():
                 if name not in arrays:
                     arrays[name] = np.zeros((samples, *values.shape[1:]), values.dtype)
-        for name, values in block.items():
+        for name, values in by_sample.items():
             arrays[name][start : start + len(values)] = values
 
     with progress_bar("simulating", samples, unit="samples", show=progress) as advance:
@@ -180,7 +200,7 @@ def rollout(
         opened = open_output(output)
         assert isinstance(opened, RolloutRecording)
         return opened
-    return MemoryRollout(plan, arrays, outcome)
+    return MemoryRollout(plan, arrays, outcome, [touched[start] for start in sorted(touched)])
 
 
 def _drive(config: RolloutConfig, policy: Policy | None, hold: int, output: object) -> Drive:
@@ -252,7 +272,7 @@ def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls
     """Check the number of controls and return them. Raises UsageError, also for variables that rollouts lack."""
     for name in plan.config.record:
         if name not in ROLLOUT_RECORDABLE:
-            raise UsageError(f"a rollout has no room for {name!r}, of which a step has any number: {_INSTEAD[name]}")
+            raise UsageError(f"a rollout does not record {name!r}: take the sample as a run by `artsim run`")
     if len(controls) > 1 and len(controls) != config.samples:
         raise UsageError(f"controls: there are {len(controls)} for {config.samples} samples")
     steps = [one.start_step for one in controls]

@@ -19,6 +19,7 @@ from artsim.io.readers.rollout_recording import RolloutRecording
 from artsim.io.runs.recorder import Recorder
 from artsim.io.runs.replay import Load
 from artsim.sim.foundation.errors import ModelError, UsageError
+from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.runs.configuration import RunConfig
 
@@ -67,6 +68,7 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
         raise ModelError(f"{rollout.path}: does not say its time step")
     rows = int(rollout.read("n_valid", sample, sample + 1)[0])
     variables = [name for name in schema.RECORDED if name in rollout]
+    tables = _tables_of(rollout, sample, rows)
     robot = with_pieces(load(rollout.model_text, str(rollout.model.get("name", "model")), config), rollout.kept)
     model = model_record(robot, rollout.kept)._replace(path=str(rollout.model.get("path", "")))
     controls = rollout.controls
@@ -79,12 +81,22 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
         model=model,
         controls=controls[sample] if len(controls) > 1 else controls[0],
         provenance=provenance,
-        variables=variables,
+        variables=[*variables, *(["contacts"] if tables else [])],
         steps_total=max(1, (rows - 1) * config.every + 1),
         state={},
     ) as recorder:
         recorder.write(
-            {name: np.ascontiguousarray(rollout.read_stored(name, sample, sample + 1)[0, :rows]) for name in variables}
+            {name: np.ascontiguousarray(rollout.read_stored(name, sample, sample + 1)[0, :rows]) for name in variables},
+            tables=tables,
         )
         status = int(rollout.read("status", sample, sample + 1)[0])
         recorder.close(schema.COMPLETE if status in (schema.COMPLETE, schema.ENDED) else schema.NON_FINITE)
+
+
+def _tables_of(rollout: RolloutRecording, sample: int, rows: int) -> dict[str, dict[str, Array]]:
+    """The contacts of a sample as a run has them; empty if none were recorded."""
+    found = rollout.read_contacts(sample, sample + 1)
+    if not found:
+        return {}
+    del found["sample"]
+    return {"contact": {**found, "contact_count": found["contact_count"][0, :rows]}}

@@ -36,6 +36,7 @@ class Tally(NamedTuple):
     held: int = 0  # number of samples in which hard loops held contacts inside, which were then left out
     most_held: tuple[int, tuple[float, ...]] = (0, (0.0,) * 5)  # the sample with the deepest of these; see Step.held
     ended: int = 0  # number of samples that ended where they were to
+    contacts: int = 0  # number of recorded contacts
 
     @classmethod
     def together(cls, parts: Iterable[Tally]) -> Tally:
@@ -55,6 +56,7 @@ class Tally(NamedTuple):
                 most_unsolved=_most(whole.most_unsolved, part.most_unsolved, 1),
                 held=whole.held + part.held,
                 ended=whole.ended + part.ended,
+                contacts=whole.contacts + part.contacts,
                 most_held=max(whole.most_held, part.most_held, key=lambda one: (one[1][HELD_DEPTH], -one[0])),
             )
         return whole
@@ -93,10 +95,11 @@ class Tally(NamedTuple):
     @classmethod
     def of_file(cls, stored: RolloutRecording) -> Tally:
         """The tally of the samples of a file, none of whose steps are taken now: without links and reasons."""
-        return cls.together(
+        found = cls.together(
             _of_rows(stored, start, min(start + _BLOCK_SAMPLES, stored.samples))
             for start in range(0, stored.samples, _BLOCK_SAMPLES)
         )
+        return found._replace(contacts=stored.contact_total)
 
 
 def _of_rows(stored: RolloutRecording, start: int, stop: int) -> Tally:

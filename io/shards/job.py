@@ -17,6 +17,10 @@ from artsim.sim.foundation.dataclass import dataclass
 class Told(Protocol):
     """What is told of rows beside their number, as a tuple of plain data."""
 
+    @property
+    def contacts(self) -> int:
+        """Number of contacts that are recorded in these rows."""
+
     @classmethod
     def together(cls, parts: Iterable[Self]) -> Self:
         """What is told of parts that have no row in common."""

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from artsim.io.gate import seal
-from artsim.io.gate.shard_table import Entry
-from artsim.io.output_file.batch_file import Content, check_room, lay_out_groups
+from artsim.io.gate.shard_table import Entry, contact_spans
+from artsim.io.output_file.batch_file import Content, check_room, lay_out_contacts, lay_out_groups
 from artsim.io.output_file.failure import abandon, reason
 from artsim.io.output_file.layout import Section, texts
 from artsim.io.output_file.whole_file import put_in_place
@@ -34,13 +34,16 @@ def write_index(path: Path, content: Content, entries: Sequence[Entry], created:
     import h5py
 
     partial = _own_partial(path)
-    check_room(path, partial, content, len(entries) * (1 + len(content.columns)) * _SHARD_BYTES)
+    check_room(path, partial, content, len(entries) * (1 + len(content.columns) + len(content.contacts)) * _SHARD_BYTES)
     sources = [(entry.name, entry.first_row, entry.rows) for entry in entries if entry.rows]
     file = None
     try:
         os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # never follow a link planted there
         file = h5py.File(partial, "w", libver=("v110", "v110"), locking=False)
         lay_out_groups(file, content, sources, created)
+        if content.contacts:
+            spans = contact_spans(entries)
+            lay_out_contacts(file, content, sum(count for _, _, count in spans), spans)
         _lay_out_table(Section(file.id, "shards", content.labels), entries)
         file.close()
     except (OSError, RuntimeError) as error:

@@ -95,7 +95,7 @@ class Finished(NamedTuple):
     def of(cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int], told: Any) -> Finished:
         """The record of a file just written; its bytes are hashed."""
         size, digest = _sha256(path)
-        return cls(Entry(path.name, first, rows, size, digest, failed), tuple(failed_rows), told)
+        return cls(Entry(path.name, first, rows, size, digest, failed, told.contacts), tuple(failed_rows), told)
 
 
 def finished(job: Job, shard: Shard, sha256: str | None = None) -> Finished | None:

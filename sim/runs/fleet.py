@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
 from artsim.sim.runs.packable import pack_width
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Rater
-from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE, PackControls, RolloutBlock
+from artsim.sim.stepping.packs import FIRST_SAMPLE, FIRST_SLOT, PLAN_ENTRIES, ROWS_OF_SAMPLE, PackControls, RolloutBlock
 
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
 _NEVER = 1 << 62  # steps per row: of a call, the step with number 0 alone is recorded
@@ -49,19 +50,24 @@ class Fleet:
         shapes = {name: shape for name, shape in plan.row_shapes.items() if name not in _STATES}
         rows = {name: np.full((room, 1, *shape), np.nan) for name, shape in shapes.items()}
         absent = np.zeros((room, 0, 0))
-        block = RolloutBlock(np.zeros(4, np.int64), absent, absent, self._qpos, self._qvel)
-        self._touched = touched = room if plan.touching is not None and "contacts" in plan.config.record else 0
+        block = RolloutBlock(np.zeros(PLAN_ENTRIES, np.int64), absent, absent, self._qpos, self._qvel)
+        touched = "contacts" in plan.config.record
+        self._contact_count = np.zeros((room, int(touched)))
+        ends = [packs * k // threads for k in range(threads + 1)]
+        recorded = rows | ({"contact_count": self._contact_count} if touched else {})
         self.raters = [] if raters is None else [raters() for _ in range(threads)]
         scratches = [
-            PackScratch(plan, controls, rows, block, touched, self.raters[k] if self.raters else None)
-            for k in range(threads)
+            PackScratch(plan, controls, recorded, block, (end - first) * self._width if touched else 0, rater)
+            for (first, end), rater in zip(pairwise(ends), self.raters or [None] * threads, strict=True)
         ]
         self._tallies = make_tallies(scratches[0], packs)
         self._tallies.plan[:, STEPS_PER_ROW] = _NEVER
         self._tallies.plan[:, FIRST_SAMPLE] = np.arange(packs) * self._width
-        self._recorded = 1 if rows or touched else 0
+        for first, end in pairwise(ends):
+            self._tallies.plan[first:end, FIRST_SLOT] = np.arange(end - first) * self._width
+        self.records = bool(recorded)  # whether a step that is recorded is taken by each robot by itself
+        self._ends = ends
         held = {name: np.repeat(table, room, axis=0) for name, table in control_tables(plan, [controls]).items()}
-        self._ends = ends = [packs * k // threads for k in range(threads + 1)]
         self._turns = [
             self._in_turn(scratch, held, slice(first, end))
             for scratch, first, end in zip(scratches, ends[:-1], ends[1:], strict=True)
@@ -113,7 +119,7 @@ class Fleet:
         to a pack's to rounding: without `record` none is, and `rows` and contacts stay as they are.
         """
         tallies = self._tallies
-        tallies.plan[:, ROWS_OF_SAMPLE] = self._recorded if record else 0
+        tallies.plan[:, ROWS_OF_SAMPLE] = self.records and record
         tallies.counters[:, STEP_NUMBER] = 1 - steps
         np.subtract(1 - steps, self._steps, out=tallies.began)
         tallies.input_row[:] = -1
@@ -133,13 +139,11 @@ class Fleet:
         others[robots] = False
         self._tallies.alive.reshape(-1)[others] = 0
         resting = self._tallies.alive.reshape(-1) == 0
-        counts = [turns.scratch.simulation.contact_count.copy() for turns in self._turns]
+        count = self._contact_count.copy()
         try:
             self.step(1)
         finally:
-            if self._touched:
-                for turns, count in zip(self._turns, counts, strict=True):
-                    turns.scratch.simulation.contact_count[resting] = count[resting]
+            self._contact_count[resting] = count[resting]
             for name, values in self.rows.items():
                 before[f"row.{name}"][robots] = values[robots]
             self.restore(before)
@@ -218,19 +222,15 @@ class Fleet:
         numbers of the robots (contacts,). contact_count: (n,)."""
         parts: list[dict[str, Array]] = []
         for turns, first, end in zip(self._turns, self._ends[:-1], self._ends[1:], strict=True):
-            rows = slice(first * self._width, min(end * self._width, self.n))
-            simulation = turns.scratch.simulation
-            count, own = simulation.contact_count[rows], simulation.contacts
-            there = np.arange(own["contact_step"].shape[1]) < count[:, None]
-            found = {name: values[rows][there] for name, values in own.items()}
-            parts.append({"contact_count": count, "robot": np.nonzero(there)[0] + rows.start, **found})
+            robots = np.arange(first * self._width, min(end * self._width, self.n))
+            count = self._contact_count[robots, 0]
+            found = turns.scratch.simulation.contacts_in(robots - first * self._width, count)
+            parts.append({"contact_count": count, "robot": np.repeat(robots, count.astype(np.int64)), **found})
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def forget_contacts(self, robots: Array | slice) -> None:
         """Forget the recorded contacts of some robots."""
-        if self._touched:
-            for turns in self._turns:
-                turns.scratch.simulation.contact_count[robots] = 0.0
+        self._contact_count[robots] = 0.0
 
     # -------------------------------------------------------------- single robots
 

@@ -56,48 +56,43 @@ class LaneSimulation(Simulation):
 
     _samples: Mapping[str, Array] = {}  # the rows of all samples, in which it records
     _every = _ALWAYS  # steps between two recorded rows
-    _contact_rows = 0  # rows of which the contacts are recorded, each with room for as many as a step may have
+    _slots = 0  # each with room for as many contacts as a step may have
 
-    def record_into(self, rows: Mapping[str, Array], contact_rows: int = 0) -> None:
-        """Record these variables in every step, in arrays (samples, rows, …), and the contacts of so many rows."""
+    def record_into(self, rows: Mapping[str, Array], slots: int = 0) -> None:
+        """Record these variables in every step, in arrays (samples, rows, …); where contact_count is one of them, the
+        contacts too, in so many slots, each for those of one row."""
         self._samples = {name: values.reshape(-1, *values.shape[2:]) for name, values in rows.items()}
-        self._every, self._contact_rows = 1, contact_rows
+        self._every, self._slots = 1, slots
         self.reblock()
 
-    @property
-    def contact_count(self) -> Array:
-        """The number of recorded contacts (rows,)."""
-        return self._block.contact_count
-
-    @property
-    def contacts(self) -> dict[str, Array]:
-        """The recorded contacts (rows, room, …) by field of Block."""
-        found = {name: getattr(self._block, name) for name in CONTACT_TABLE}
-        return {name: values.reshape(self._contact_rows, -1, *values.shape[1:]) for name, values in found.items()}
+    def contacts_in(self, slots: Array, count: Array) -> dict[str, Array]:
+        """Copies of the recorded contacts of some slots, of which each has so many, slot after slot: by field of
+        Block."""
+        size = count.astype(np.int64)
+        before = np.cumsum(size) - size
+        place = np.repeat(slots * self._room - before, size) + np.arange(int(size.sum()))
+        return {name: getattr(self._block, name)[place] for name in CONTACT_TABLE}
 
     def _make_block(self) -> Block:
         block = super()._make_block()._replace(**self._samples)
-        if self._contact_rows:
+        if self._slots:
             block = self._with_contacts(block)
         block.plan[:] = 1, self._every, 0, 0
         return block
 
     def _with_contacts(self, block: Block) -> Block:
         """The block with room for contacts, and with those of the block before, which had less."""
-        rows, shapes = self._contact_rows, block_shapes(self.plan.robot.model, self.plan.equipped)
-        made = {name: np.zeros((rows, self._room, *shapes[name])) for name in CONTACT_TABLE}
-        count = np.zeros(rows)
-        if len(self.contact_count) == rows:
-            before, count = self.contacts, self.contact_count
-            for name, values in made.items():
-                values[:, : before[name].shape[1]] = before[name]
-        return block._replace(
-            contact_count=count, **{name: values.reshape(-1, *shapes[name]) for name, values in made.items()}
-        )
+        slots, shapes = self._slots, block_shapes(self.plan.robot.model, self.plan.equipped)
+        made = {name: np.zeros((slots, self._room, *shapes[name])) for name in CONTACT_TABLE}
+        for name, values in made.items():
+            if len(before := getattr(self._block, name)):
+                known = before.reshape(slots, -1, *shapes[name])
+                values[:, : known.shape[1]] = known
+        return block._replace(**{name: values.reshape(-1, *shapes[name]) for name, values in made.items()})
 
     def alone(self) -> Alone:
         """The robot's arrays through which a lane passes."""
-        return Alone(OwnState(*self._state), self._step, self._work.stiffening, self._work.slack)
+        return Alone(OwnState(*self._state), self._step, self._work.stiffening, self._work.slack, self._block.contacts)
 
     def single_solver(self, order: LaneOrder) -> SingleSolver:
         """The robot's solver with its arrays, for rows that those of packs leave to it."""

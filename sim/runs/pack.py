@@ -62,6 +62,8 @@ from artsim.sim.stepping.packs import (
     LANE_GAINS,
     LANE_PROPERTIES,
     MOVED,
+    PLAN_ENTRIES,
+    SLOTS_OF_LANE,
     TAKE_TURNS,
     PackControls,
     RolloutBlock,
@@ -81,7 +83,7 @@ _OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "fa
 class Tallies(NamedTuple):
     """Numbers of packs, side by side: the steps that they are to take and have taken, and the state of their lanes."""
 
-    plan: Array  # (packs, 4) RolloutBlock.plan
+    plan: Array  # (packs, 6) RolloutBlock.plan
     counters: Array  # (packs, 9) Step.counters
     input_row: Array  # (packs, 1), with the fields below as in PackWork
     alive: Array  # (packs, lanes), as those below
@@ -100,7 +102,7 @@ class Tallies(NamedTuple):
 
 class PackScratch:
     """The arrays that packs of a plan share: those of the robot that takes steps for lanes, too, which records `rows`,
-    arrays (samples, rows, …) by variable, and the contacts of `contact_rows` rows."""
+    arrays (samples, rows, …) by variable, and contacts in `slots`; see LaneSimulation.record_into."""
 
     def __init__(
         self,
@@ -108,15 +110,15 @@ class PackScratch:
         controls: Controls,
         rows: Mapping[str, Array],
         block: RolloutBlock,
-        contact_rows: int = 0,
+        slots: int = 0,
         rater: Rater | None = None,
     ) -> None:
         self.plan, self.varied, self.rater = plan, VariedArrays(plan), rater
         self.needs, self.width = pack_features(plan), pack_width()
         self.simulation = LaneSimulation(with_own_arrays(plan), one_row(controls))
         self.block = block
-        if rows or contact_rows:
-            self.simulation.record_into(rows, contact_rows)
+        if rows:
+            self.simulation.record_into(rows, slots)
         self.listed = self.simulation.room  # room for the contacts of all lanes
         alone = self.simulation.alone()
         self.robot, self.rules = make_robots(plan, alone.state, self.width), make_pack_rules(plan, self.width)
@@ -128,7 +130,7 @@ class PackScratch:
             self.robots = [LaneSimulation(with_own_arrays(plan), one_row(controls)) for _ in self.robots]
         self.contact: PackContactBundle | None = None
         self._kept: dict[str, object] = {}  # objects that kernels call through addresses
-        self.records = bool(rows or contact_rows)  # more than packs themselves do
+        self.records = bool(rows)  # more than packs themselves do
         self._make_room()
 
     def _make_room(self) -> None:
@@ -166,7 +168,8 @@ class PackScratch:
 def make_tallies(scratch: PackScratch, packs: int) -> Tallies:
     """Allocate the numbers of packs."""
     width, activations = scratch.width, len(scratch.plan.activation)
-    whole = [np.zeros((packs, size), np.int64) for size in (4, len(scratch.step.counters), 1)]
+    whole = [np.zeros((packs, size), np.int64) for size in (PLAN_ENTRIES, len(scratch.step.counters), 1)]
+    whole[0][:, SLOTS_OF_LANE] = 1
     of_lanes = [np.zeros((packs, width), np.int64) for _ in Tallies._fields[3:-2]]
     shape = (packs, activations, width) if width > 1 else (packs, activations)
     return Tallies._make([*whole, *of_lanes, np.zeros((packs, width)), aligned_zeros(shape)])

@@ -38,27 +38,39 @@ from artsim.sim.runs.packable import (
 )
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Rater
+from artsim.sim.runs.sample_contacts import SampleContacts
 from artsim.sim.runs.varied import Variations, VariedArrays, with_own_contacts
+from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     FIRST_SAMPLE,
     LANE_GAINS,
+    PLAN_ENTRIES,
     ROWS_OF_SAMPLE,
+    SLOTS_OF_LANE,
     RolloutBlock,
 )
 
 _SPARE = 64  # rollers that are kept for further rollouts
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
+_SLOTS = 16  # rows of a lane whose contacts wait to be taken: a few keep the call's share small, at 10 KB each
 
 ROLLOUT_RECORDED = ("qpos", "qvel")
 """The variables that a rollout records by default: those that packs record themselves."""
 
-ROLLOUT_RECORDABLE = tuple(name for name in RECORDED if name not in TABLES_OF)
-"""The variables that a rollout can record: all whose rows have a fixed size."""
+_CONTACTS = "contacts"
+_COUNT = "contact_count"
+ROLLOUT_RECORDABLE = tuple(name for name in RECORDED if name not in TABLES_OF or name == _CONTACTS)
+"""The variables that a rollout can record: contacts, and all whose rows have a fixed size."""
 
 
 def row_count(plan: Plan) -> int:
     """The number of recorded rows of a sample that does not stop early."""
     return -(-plan.config.steps // plan.config.every)
+
+
+def records_contacts(plan: Plan) -> bool:
+    """True if contacts are recorded."""
+    return _CONTACTS in plan.config.record
 
 
 @dataclass
@@ -73,7 +85,7 @@ class Results:
     since it was to, else -1; `cost` (n,): the sum of its costs.
     """
 
-    rows: dict[str, Array]  # (n, rows, …) by variable
+    rows: dict[str, Array]  # (n, rows, …) by variable, and where contacts are recorded contact_count (n, rows)
     final_qpos: Array
     final_qvel: Array
     start_depth: Array
@@ -86,16 +98,20 @@ class Results:
     residual: Array
     ended: Array
     cost: Array
+    contacts: SampleContacts
 
     @classmethod
     def of(cls, plan: Plan, samples: int) -> Results:
         """Allocate zeroed results for `samples` samples, rounded up to whole packs."""
         n, robot = -(-samples // WIDTH) * WIDTH, plan.robot
-        rows = {name: np.zeros((n, row_count(plan), *shape)) for name, shape in plan.row_shapes.items()}
+        shapes = {**plan.row_shapes, **({_COUNT: ()} if records_contacts(plan) else {})}
+        rows = {name: np.zeros((n, row_count(plan), *shape)) for name, shape in shapes.items()}
         finals = np.zeros((n, robot.nq)), np.zeros((n, robot.nv))
         stops = np.full(n, RUNNING), np.full(n, -1), np.full(n, -1)
         depths = np.zeros(n), np.zeros((n, 4)), np.zeros((n, 5))
-        return cls(rows, *finals, *depths, *stops, np.zeros(n, np.int64), np.zeros(n), np.full(n, -1), np.zeros(n))
+        rated = np.zeros(n, np.int64), np.zeros(n), np.full(n, -1), np.zeros(n)
+        contacts = SampleContacts(block_shapes(robot.model, plan.equipped))
+        return cls(rows, *finals, *depths, *stops, *rated, contacts)
 
     def of_samples(self, count: int) -> dict[str, Array]:
         """What tells of the first samples beside their rows and states, by name."""
@@ -169,6 +185,7 @@ class SingleRoller:
 
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
+        self.results.contacts.clear()
         return all(self._run_one(k, variations.part(k, k + 1), stop) for k in range(len(variations)))
 
     def _run_one(self, k: int, own: Variations, stop: Stop) -> bool:
@@ -181,6 +198,11 @@ class SingleRoller:
                 rows = len(next(iter(block.rows.values()), ()))
                 for name, values in block.rows.items():
                     results.rows[name][k, count : count + rows] = values
+                if _COUNT in results.rows and _COUNT in block.tables:
+                    table = block.copied().tables
+                    rows = len(table[_COUNT])
+                    results.rows[_COUNT][k, count : count + rows] = table[_COUNT]
+                    results.contacts.add(np.full(len(table["contact_step"]), k), table)
                 count += rows
                 if stop():
                     return False
@@ -233,9 +255,11 @@ class PackRoller:
         self._given: Controls | None = None  # inputs for samples without their own, where the pack has others
         self._plan, self._width = plan, pack_width()
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
-        scratch = PackScratch(plan, controls, others, _make_block(results), rater=rater)
+        self._slots = min(row_count(plan), _SLOTS) if _COUNT in others else 0  # of each lane
+        scratch = PackScratch(plan, controls, others, _make_block(results), self._width * self._slots, rater)
         tallies = make_tallies(scratch, 1)
         tallies.plan[0, STEPS_PER_ROW] = plan.config.every
+        tallies.plan[0, SLOTS_OF_LANE] = max(1, self._slots)
         tallies.plan[0, ROWS_OF_SAMPLE] = row_count(plan) if others else 0
         self._turns = PacksInTurn(scratch, tallies)
         self.pack, self._all = self._turns.packs[0], np.arange(self._width)
@@ -250,6 +274,7 @@ class PackRoller:
     def run(self, variations: Variations, stop: Stop) -> bool:
         """See Roller."""
         results, data = self.results, self.pack.lanes.data
+        results.contacts.clear()
         if variations.factors:
             self.samples = 0  # their arrays differ from the plan's
         if self._rater is not None:
@@ -287,15 +312,30 @@ class PackRoller:
 
     def _run_pack(self, first: int, stop: Stop) -> bool:
         """Take all steps of a pack; False if `stop` ended it."""
-        counters, steps = self.pack.step.counters, self._plan.config.steps
+        counters, steps, every = self.pack.step.counters, self._plan.config.steps, self._plan.config.every
         self.pack.block.plan[FIRST_SAMPLE] = first
+        if self._slots:
+            self.results.rows[_COUNT][first : first + self._width] = 0.0
         while (done := int(counters[STEP_NUMBER])) < steps:
-            self._turns.step_to(min(done + _STEPS_PER_CALL, steps))
+            row = -(-done // every)  # the next one that is recorded
+            most = (row + self._slots) * every if self._slots else steps
+            self._turns.step_to(min(done + _STEPS_PER_CALL, most, steps))
+            if self._slots:
+                self._take_contacts(first, row, -(-int(counters[STEP_NUMBER]) // every))
             if stop():
                 return False
         if self.pack.contact is not None:
             self._turns.step_to(steps)  # depths of contacts at the final state
         return True
+
+    def _take_contacts(self, first: int, start: int, stop: int) -> None:
+        """Take the contacts of the recorded rows start … stop of the pack of samples from `first` on."""
+        lanes, rows = self._all[:, None], np.arange(start, stop)
+        count = self.results.rows[_COUNT][first : first + self._width, start:stop].ravel()
+        slots = (lanes * self._slots + rows % self._slots).ravel()
+        found = self._turns.scratch.simulation.contacts_in(slots, count)
+        of_row = np.repeat(first + self._all, len(rows))
+        self.results.contacts.add(np.repeat(of_row, count.astype(np.int64)), found)
 
 
 def _alike(one: Controls, other: Controls) -> bool:
@@ -312,4 +352,4 @@ def _make_block(results: Results) -> RolloutBlock:
     the others."""
     absent = np.zeros((len(results.reason), 0, 0))
     qpos, qvel = (results.rows.get(name, absent) for name in ROLLOUT_RECORDED)
-    return RolloutBlock(np.zeros(4, np.int64), qpos, qvel, results.final_qpos, results.final_qvel)
+    return RolloutBlock(np.zeros(PLAN_ENTRIES, np.int64), qpos, qvel, results.final_qpos, results.final_qvel)

@@ -34,7 +34,7 @@ from artsim.sim.stepping.accelerations import add_up_forces
 from artsim.sim.stepping.beside import record_row
 from artsim.sim.stepping.booking import book_forces, rest
 from artsim.sim.stepping.lanes_alone import step_of_lane
-from artsim.sim.stepping.packs import FIRST_SAMPLE, ROWS_OF_SAMPLE
+from artsim.sim.stepping.packs import FIRST_SAMPLE, FIRST_SLOT, ROWS_OF_SAMPLE, SLOTS_OF_LANE
 
 
 @njit
@@ -52,6 +52,8 @@ def record_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle 
             if contact is not None:
                 for n in range(contact.data.number[CONTACTS]):
                     contact.data.absent[n] = 0 if lane_get(contact.lanes.present, n, lane) > 0.0 else 1
+                slot = plan[FIRST_SLOT] + lane * plan[SLOTS_OF_LANE] + row % plan[SLOTS_OF_LANE]
+                lanes.alone.contacts[0] = slot * contact.detected.data.gap.shape[0]  # as many as a step may have
             if stiffened:
                 for i in range(robot.data.stiffening.shape[0]):
                     for c in range(robot.data.stiffening.shape[1]):
@@ -71,7 +73,7 @@ def record_lane(
     rules: RuleBundle | None,
 ) -> None:
     """Book the forces of a lane's step, and record its row."""
-    step, block = run.step, run.block
+    step = run.step
     if connected(step.integrator):
         _book_evaluation(robot, run, equipment, rules)
     else:
@@ -82,9 +84,6 @@ def record_lane(
             rest(robot, step)
     if contact is not None:
         _locate(robot, contact)
-        if block.contact_count.shape[0] > 0:  # each row has room for as many contacts as a step may have
-            room = block.contact_step.shape[0] // block.contact_count.shape[0]
-            block.contacts[0] = step.counters[ROWS_RECORDED] * room
     record_row(robot, run, rows, equipment, contact)
 
 

@@ -42,8 +42,10 @@ from artsim.sim.run_data.run_records import Block, Inputs, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import NewtonWork, SolverBundle
 
 # entries of RolloutBlock.plan, after those that Block.plan has, too: the first sample of the pack; rows per sample that
-# the single robot records, 0: none
-FIRST_SAMPLE, ROWS_OF_SAMPLE = 2, 3
+# the single robot records, 0: none; the first slot of the pack, where a slot holds the recorded contacts of one row of
+# a lane; slots per lane, which its rows take in turn
+FIRST_SAMPLE, ROWS_OF_SAMPLE, FIRST_SLOT, SLOTS_OF_LANE = range(2, 6)
+PLAN_ENTRIES = 6
 # fields that every lane has of its own: of Model, and of Inputs the gains of drives and the inputs over time
 LANE_PROPERTIES = (
     *("body_mass", "carried_mass", "body_moment", "body_inertia", "link_mass", "link_inertia"),
@@ -196,13 +198,14 @@ class Alone(NamedTuple):
     step: Step
     stiffening: Reals2  # of Workspace, as is slack
     slack: Reals1
+    contacts: Ints1  # of the Block in which rows are recorded
 
 
 class RolloutBlock(NamedTuple):
     """Recorded rows of some samples, beside those that the single robot records. A field whose second extent is 0 is
     not recorded."""
 
-    plan: Ints1  # (4,) steps to take now, steps per recorded row, FIRST_SAMPLE and ROWS_OF_SAMPLE
+    plan: Ints1  # (6,) steps to take now, steps per recorded row, FIRST_SAMPLE … SLOTS_OF_LANE
     qpos: Reals3  # (samples, rows, nq)
     qvel: Reals3  # (samples, rows, nv)
     final_qpos: Reals2  # (samples, nq)

@@ -23,6 +23,7 @@ import artsim
 from artsim.cli.main import COMMANDS, cli
 from artsim.io.format import schema
 from artsim.io.format.labels import DIMENSIONS, NUMBERED, PIECE_DIMENSIONS
+from artsim.io.gate.walk import BARE_DIMENSION
 from artsim.sim.foundation import errors
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import RunConfig
@@ -300,19 +301,22 @@ def test_the_table_is_what_a_file_holds(run_file: Path, tmp_path: Path) -> None:
         simulation.step(2)
     for path in (run_file, touching, maximal, stepped):
         found |= checked_datasets(path)
+    rolled = tmp_path / "rolled.h5"
+    artsim.rollout(scene, samples=2, steps=5, record=("contacts",), output=rolled)
+    found |= checked_datasets(rolled, "contact/")
     assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "rollout/", "shards/"))}
 
 
-def checked_datasets(output: Path) -> set[str]:
-    """The paths of the table that a file holds, each found as the table has it."""
+def checked_datasets(output: Path, under: str = "") -> set[str]:
+    """The paths of the table that a file holds, each found as the table has it; `under`: the beginning of these."""
     found = set()
     with h5py.File(output) as file:
 
         def visit(path: str, item: h5py.Dataset | h5py.Group) -> None:
-            if not isinstance(item, h5py.Dataset):
+            if not isinstance(item, h5py.Dataset) or not path.startswith(under):
                 return
             group, _, name = path.rpartition("/")
-            if name in PIECE_DIMENSIONS:
+            if name in PIECE_DIMENSIONS or item.attrs.get("NAME", b"").startswith(BARE_DIMENSION):
                 return
             assert item.attrs["units"]
             assert item.attrs["long_name"]

@@ -157,7 +157,7 @@ def test_xarray_opens_contacts_labelled_and_without_a_warning(tmp_path: Path, co
             open_recording(tmp_path / "run.h5") as run,
         ):
             assert set(found.variables) == {
-                *(path.removeprefix("contact/") for path in schema.TABLE if path.startswith("contact/")),
+                *(schema.RAGGED["contact"].counted_by, *schema.CONTACT_TABLE, "time", "n_valid"),
                 *("row", "link", "geom", "xyz", "direction"),
             }
             assert set(found.coords) == {"time", "row", "link", "geom", "xyz", "direction"}
