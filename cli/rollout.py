@@ -158,8 +158,9 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     callback=_factors,
     metavar="NAME=LOW:HIGH,…|FILE",
     help=f"Factors drawn uniformly from LOW to HIGH for each link or joint: {', '.join(VARIED)} (of all contacts), "
-    "gravity; centre: offsets of the links' centres of mass [m]; ground_height: by how much planes of the world are "
-    "raised [m]. FILE (.npz, .csv) gives these for each sample.",
+    "gravity, push (of each number of the impulses of --push); centre: offsets of the links' centres of mass [m]; "
+    "ground_height: by how much planes of the world are raised [m]; push_time: times of the pushes [s]; delay: delays "
+    "of the controls that an MJCF file delays [s]. FILE (.npz, .csv) gives these for each sample.",
 )
 @click.option(
     "--until",
@@ -230,6 +231,7 @@ def rollout(
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     _check_degrees(plan, ctx.meta.get(_DEGREES, ()))
     job = job_of(plan, config, sources, keep=sharding.count is None, strict=bool(scene.load["strict"]))
+    plan = job.plan
     controls = check_rollout(plan, config, job.controls)
     if not quiet:
         warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])

@@ -20,6 +20,7 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.varied import with_pushes_by_sample
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ def job_of(plan: Plan, config: RolloutConfig, sources: Sources, **options: Any) 
     """The job of a plan; `config` is that without what files give. Raises the errors of reading these."""
     samples = config.samples
     rows = {name: own for file in sources.tables for name, own in property_file(plan, file, samples).items()}
+    plan = with_pushes_by_sample(plan, [*config.randomise, *rows])
     given = given_values(plan, samples, sources.start, rows)
     whole = RolloutConfig(**{**asdict(config), "given": given.names})
     controls = file_controls(plan, sources.controls, samples) if sources.controls else ()

@@ -35,6 +35,8 @@ class Labels(NamedTuple):
     constraint: tuple[str, ...] = ()
     jacobian_link: tuple[int, ...] = ()
     jacobian_dof: tuple[int, ...] = ()
+    push: tuple[str, ...] = ()  # pushes of the samples of a rollout
+    delayed_control: tuple[str, ...] = ()  # controls whose delay differs between samples
     control: tuple[str, ...] | None = None  # controls of the actuators; None: one per actuator
 
     @property
@@ -125,6 +127,8 @@ DIMENSIONS = {
     "direction": "direction of a contact",
     "contact_entry": "entry of a contact's warm-start record",
     "extreme": "figure of the run's summary",
+    "push": "push",
+    "delayed_control": "delayed control",
 }
 """Dimensions with string labels, and their meanings. `time` [s] is numeric and grows, NUMBERED ones are numbered, and
 `sample`, `shard` and PIECE_DIMENSIONS have no labels."""

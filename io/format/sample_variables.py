@@ -169,6 +169,14 @@ SAMPLES: dict[str, Variable] = {
         "sample link xyz", "m", "offset of the link's centre of mass", "beside the model's, along the link's axes"
     ),
     "rollout/ground_height": line("sample", "m", "height of the ground", "by how much planes of the world are raised"),
+    "rollout/delay": line("sample delayed_control", "s", "delay of the control"),
+    "rollout/push_impulse": line(
+        "sample push wrench_entry",
+        "N s (force), N m s (torque)",
+        "impulse of the push",
+        "at the point and along the axes that --wrench-at and --wrench-frame say",
+    ),
+    "rollout/push_time": line("sample push", "s", "time of the push", "which acts in the first step from then on"),
     "rollout/start_depth": line(
         "sample", "m", "depth of the deepest contact at the start; 0: nothing is inside anything", dtype="f8"
     ),

@@ -37,6 +37,8 @@ class RolloutRecording(SampledOutput):
         super().__init__(path, file, ("rollout", "controls", "model", "provenance"))
         group = file["rollout"]
         self.labels = read_labels(path, group)
+        if "actuator" in file["controls"]:
+            self.labels = self.labels.with_controls(read_texts(path, file["controls/actuator"]))
         self.variables = tuple(name for name in schema.ROLLED if name in group)
         self.samples = int(group["status"].shape[0])
         self.rows = int(group["time"].shape[0])

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import numpy as np
 
 from artsim.io.format import schema
+from artsim.io.format.labels import Labels
 from artsim.io.output_file.batch_file import Column, Content
 from artsim.io.output_file.model_record import model_record
 from artsim.io.rollouts.draws import Draws, RolloutConfig
@@ -20,6 +21,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import records_contacts, row_count
+from artsim.sim.runs.varied import part_labels, shape_of
 
 
 def content_of(
@@ -44,10 +46,8 @@ def content_of(
             contacts[name] = Column(variable.dims[1:], (3,) * len(variable.dims[1:]), variable.dtype)
     columns |= {"final_qpos": Column(("coord",), (robot.nq,), "f8"), "final_qvel": Column(("dof",), (robot.nv,), "f8")}
     columns |= {f"start_{name}": columns[f"final_{name}"] for name in draws.starts}
-    sizes = {"link": len(robot.links), "dof": robot.nv, "xyz": 3}
     for name in draws.properties:
-        dims = schema.TABLE[f"rollout/{COLUMNS[name]}"].dims[1:]
-        columns[COLUMNS[name]] = Column(dims, tuple(sizes[dim] for dim in dims), "f8")
+        columns[COLUMNS[name]] = Column(schema.TABLE[f"rollout/{COLUMNS[name]}"].dims[1:], shape_of(plan, name), "f8")
     own = [*(["cost"] if config.cost else []), "unsolved_steps", "worst_residual", "n_valid", "status"]
     if plan.touching is not None:
         held = ["held_steps", "held_depth"] if has_held(plan) else []
@@ -59,7 +59,7 @@ def content_of(
     return Content(
         rows=len(samples),
         columns=columns,
-        labels=run_labels(plan),
+        labels=sample_labels(plan),
         model=model_record(robot.articulation, plan.kept),
         facts=told | {"first_row": samples.start, "rows_of_job": config.samples},
         provenance={**facts, "config": json.dumps(both, sort_keys=True), **told, **overlap_facts(plan)},
@@ -68,6 +68,12 @@ def content_of(
         inputs=_inputs(plan, controls),
         contacts=contacts,
     )
+
+
+def sample_labels(plan: Plan) -> Labels:
+    """The labels of a rollout: those of a run, and of properties that samples have of their own."""
+    pushes, delayed = (tuple(part_labels(plan, name) or ()) for name in ("push", "delay"))
+    return run_labels(plan)._replace(push=pushes, delayed_control=delayed)
 
 
 def has_held(plan: Plan) -> bool:

@@ -19,7 +19,7 @@ from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
-from artsim.sim.runs.varied import PLACED, VARIED, Variations, refuse_varied, shape_of
+from artsim.sim.runs.varied import PLACED, VARIED, Variations, least_of, refuse_varied, shape_of
 
 GIVEN = "given"
 JOINTS = ""  # in RolloutConfig.spread: all joints of one dof that do not carry a base
@@ -38,7 +38,8 @@ class RolloutConfig:
     # offset or the ends of its range
     spread: float | Mapping[str, float | Sequence[float]] = 0.0
     velocity_spread: float = 0.0  # [rad/s, m/s]
-    # range of factors by name in VARIED, of that of gravity, and of the offsets of centres of mass [m] along each axis
+    # range of factors by name in VARIED, of those of gravity and of each number of the pushes' impulses, of the offsets
+    # of centres of mass [m] along each axis, of heights [m], delays [s] and times of pushes [s]
     randomise: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     until: str = ""  # expression of the state that ends a sample where it is not 0
     cost: str = ""  # expression of the state before each step that is summed over the steps
@@ -69,9 +70,9 @@ class RolloutConfig:
         for name, bounds in self.randomise.items():
             refuse_unknown("randomise", name)
             low, high = bounds
-            least = -math.inf if name in PLACED else np.nextafter(0.0, 1.0) if name == "mass" else 0.0
-            if not (least <= low <= high < math.inf and -math.inf < low):
+            if not (least_of(name) <= low <= high < math.inf and -math.inf < low):
                 want = "finite numbers LOW:HIGH, LOW ≤ HIGH" if name in PLACED else "factors LOW:HIGH, 0 < LOW ≤ HIGH"
+                want = "times LOW:HIGH [s], 0 ≤ LOW ≤ HIGH" if name == "push_time" else want
                 raise UsageError(f"randomise: {name}={low:g}:{high:g}: want {want}")
             if name in self.given:
                 raise UsageError(f"randomise: {name} is given for each sample, and drawn")
@@ -117,8 +118,11 @@ class Draws:
             stream.read(start, stop, drawn[name])
         if "gravity" in drawn:
             drawn["gravity"] = plan.robot.model.gravity * drawn["gravity"]
-        if "centre" in drawn:
-            drawn["centre"] = drawn["centre"].reshape(n, -1, 3)
+        for name in ("centre", "push"):
+            if name in drawn:
+                drawn[name] = drawn[name].reshape(n, *shape_of(plan, name))
+        if "push" in drawn:
+            drawn["push"] = plan.pushed.impulses * drawn["push"]
         starts = self.given_starts(start, stop)
         qpos = starts.get("qpos", np.tile(plan.qpos, (n, 1)))
         if self._samples is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from artsim.io.expressions.language import Compiler
 from artsim.io.expressions.names import OF_LINKS, Names
 from artsim.io.rollouts.sample_inputs import action_of
-from artsim.io.runs.held_inputs import input_names, numbers_of
+from artsim.io.runs.held_inputs import input_names, numbers_of, pushed_places
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.progress import warm
 from artsim.sim.foundation.errors import StoppedError, UsageError, nearest
@@ -27,7 +27,8 @@ from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Criteria, Rater, rating_kernels
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, PackRoller, Results, Roller, Stop
-from artsim.sim.runs.varied import Variations
+from artsim.sim.runs.varied import Variations, own_pushes
+from artsim.sim.runs.wrench_inputs import push_steps
 
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
 Policy = Callable[[Array, Array, float], Any]
@@ -77,18 +78,22 @@ class DrivenRoller:
         results.contacts.clear()
         given = variations.controls or [self._controls]
         inputs, begins = control_tables(self._plan, given), given[0].start_step.tolist()
+        pushes = _Pushes(self._plan, variations)
         step, steps, every = 0, self._plan.config.steps, self._plan.config.every
         while step < steps:
             if step in begins:
                 for name, table in inputs.items():
                     fleet.inputs[name][:count] = table[:, begins.index(step)]
+            if step in pushes.changes:
+                row = int(np.searchsorted(begins, step, side="right")) - 1
+                pushes.act(fleet.inputs["control"][:count], inputs["control"][:, row], step)
             self._record(step)
             going = np.flatnonzero(fleet.going)
             if not len(going):
                 break
             if step % self._hold == 0:
                 self._act(count, step, going)
-            ahead = self._ahead(step, begins)
+            ahead = self._ahead(step, [*begins, *pushes.after(step)])
             row, beside = divmod(step, every)
             fleet.step(ahead, record=not beside)
             if not beside:
@@ -172,6 +177,32 @@ class DrivenRoller:
         results.unsolved[:], results.residual[:] = fleet.unsolved, fleet.worst_residual
         results.start_depth[:], results.sunk[:], results.held[:] = fleet.contact_tallies()
         self.solved_alone = fleet.solved_alone - self._before
+
+
+class _Pushes:
+    """The pushes of samples that have their own, as changes of their wrenches in time."""
+
+    def __init__(self, plan: Plan, variations: Variations) -> None:
+        self._dt, self._first = plan.dt, len(plan.control) - len(plan.pushed.held)
+        found = own_pushes(plan, variations.factors, len(variations))
+        impulses, times = (np.zeros((0, 0, 6)), np.zeros((0, 0))) if found is None else found
+        self._impulses, self._steps = impulses, push_steps(times, plan.dt)
+        places = pushed_places(plan)
+        self._places = [places[push.link] for push in plan.pushed.pushes]
+        self._times = np.unique([self._steps, self._steps + 1])
+        self.changes = frozenset(self._times.tolist())  # steps at which pushes begin or end
+
+    def after(self, step: int) -> list[int]:
+        """The next step at which pushes begin or end; empty if there is none."""
+        k = int(np.searchsorted(self._times, step, side="right"))
+        times: list[int] = self._times[k : k + 1].tolist()
+        return times
+
+    def act(self, control: Array, given: Array, step: int) -> None:
+        """Set the wrenches in `control` (samples, ·) to those given, with the pushes of this step."""
+        control[:, self._first :] = given[:, self._first :]
+        for sample, push in np.argwhere(self._steps == step):
+            control[sample, self._places[push]] += self._impulses[sample, push] / self._dt
 
 
 def criteria_of(plan: Plan, drive: Drive) -> Criteria | None:

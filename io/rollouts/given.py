@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.io.format.labels import FIXED_LABELS
 from artsim.io.inputs.configurations import open_input
 from artsim.io.inputs.control_arrays import npz_arrays
 from artsim.io.inputs.control_files import check_readable
@@ -17,10 +18,10 @@ from artsim.io.rollouts.states import properties_of, settle, states_of
 from artsim.sim.foundation.errors import ModelError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.varied import VARIED, components_of, part_labels, shape_of, unvaried
+from artsim.sim.runs.varied import VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
 
 STATE = ("qpos", "qvel")
-_AXES = ("x", "y", "z")
+_AXES = {3: FIXED_LABELS["xyz"], 6: FIXED_LABELS["wrench"]}  # by the number of components
 File = str | os.PathLike[str]
 
 COLUMNS = {
@@ -28,6 +29,9 @@ COLUMNS = {
     "gravity": "gravity_vector",
     "centre": "centre_offset",
     "ground_height": "ground_height",
+    "delay": "delay",
+    "push": "push_impulse",
+    "push_time": "push_time",
 }
 """The variables of properties of samples, by their names in Variations."""
 
@@ -122,7 +126,7 @@ def _states_of_file(plan: Plan, samples: int, path: str) -> dict[str, Array]:
 
 def property_file(plan: Plan, path: File, samples: int) -> dict[str, Any]:
     """The properties in a .npz file of arrays by name, or a .csv file of columns `mass.LINK`, `damping.JOINT`,
-    `friction`, `gravity.x`, `centre.LINK.x`; parts that have no column are as in the model.
+    `friction`, `gravity.x`, `centre.LINK.x`, `push.LINK.fx`; parts that have no column are as in the model.
 
     Raises UsageError: an unknown column or a wrong number of rows; MissingInputError, ModelError.
     """
@@ -153,9 +157,15 @@ def _of_columns(plan: Plan, path: File, columns: Sequence[str], rows: Array) -> 
         name, _, rest = column.partition(".")
         if name not in COLUMNS:
             raise UsageError(f"{path}: column {column!r} is of no property{nearest(name, tuple(COLUMNS))}")
+        refuse_fixed(plan, [name])
         place = _place(plan, name, rest)
         if place is None:
-            raise UsageError(f"{path}: column {column!r} is of no part of this robot, nor an axis x, y or z")
+            axes = ", ".join(_AXES.get(components_of(name), ()))
+            known = ", ".join(part_labels(plan, name) or ())
+            parts = [f"{what} {of}" for what, of in (("parts", known), ("axes", axes)) if of]
+            raise UsageError(
+                f"{path}: column {column!r} is of no part of this robot; known: {'; '.join(parts) or name}"
+            )
         start = np.array(np.broadcast_to(unvaried(plan, name), (len(rows), *shape_of(plan, name))), float)
         found.setdefault(name, start)[(slice(None), *place)] = values
     return found
@@ -166,9 +176,9 @@ def _place(plan: Plan, name: str, rest: str) -> tuple[int, ...] | None:
     labels, part, axis = part_labels(plan, name), rest, ""
     if components_of(name):
         part, _, axis = rest.rpartition(".")
-        if axis not in _AXES:
+        if axis not in _AXES[components_of(name)]:
             return None
-    ends = (_AXES.index(axis),) if axis else ()
+    ends = (_AXES[components_of(name)].index(axis),) if axis else ()
     if labels is None:
         return None if part else ends
     return (labels.index(part), *ends) if part in labels else None

@@ -14,21 +14,20 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.inputs.control_files import for_every_step
-from artsim.io.inputs.interpolation import Interpolation
 from artsim.io.readers.differences import Comparison, Difference
 from artsim.io.readers.facts import first_sampled_fact
 from artsim.io.readers.labelled_rows import LabelledRows
 from artsim.io.readers.open_output import open_output
 from artsim.io.readers.output import opened
 from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.rollouts.content import sample_labels
 from artsim.io.rollouts.draws import GIVEN, STARTS, RolloutConfig
 from artsim.io.rollouts.driven import Drive, Policy
 from artsim.io.rollouts.given import COLUMNS, STATE, Given, given_values
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
-from artsim.io.runs.named import joined, run_labels
-from artsim.io.runs.prepare import prepared
+from artsim.io.runs.named import joined
+from artsim.io.runs.prepare import acting_controls, prepared
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import made_elsewhere, overlap_facts, provenance
 from artsim.io.runs.replay import TOLERANCE, Load, plan_of
@@ -43,7 +42,7 @@ from artsim.sim.runs.packable import kernels
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED, records_contacts, row_count
 from artsim.sim.runs.setting import MAX_STEPS
-from artsim.sim.runs.wrench_inputs import with_pushes
+from artsim.sim.runs.varied import with_pushes_by_sample
 
 if TYPE_CHECKING:
     from artsim.io.settings import ControlsOfSamples
@@ -57,6 +56,7 @@ def verify_rollout(
         both = stored.config
         plan = plan_of(stored, load, both.get("run", {}))
         config = RolloutConfig(**both.get("rollout", {}))
+        plan = with_pushes_by_sample(plan, [*config.randomise, *config.given])
         found = Comparison(stored, tolerance if made_elsewhere(stored) else 0.0)
         names = {name: f"start_{name}" if name in STATE else COLUMNS[name] for name in config.given}
         values = {name: stored[column] for name, column in names.items()}
@@ -83,7 +83,7 @@ class MemoryRollout(LabelledRows):
     ) -> None:
         """`contacts`: of blocks of samples in order, by the names of their columns."""
         self.outcome = outcome
-        self.labels = run_labels(plan)
+        self.labels = sample_labels(plan)
         self.variables = tuple(name for name in schema.ROLLED if name in arrays)
         self.attrs: dict[str, Any] = {"title": f"artsim rollout of {plan.robot.articulation.name}"}
         self.attrs |= overlap_facts(plan)
@@ -155,8 +155,8 @@ def rollout(
     each = _each(of_run, controls)
     start = own.pop("start", GIVEN)
     drawn, tables = _tables(own.pop("randomise", {}), samples)
-    one = controls if isinstance(controls, Controls) else None
-    plan, one, _ = prepared(robot, controller, one, of_run, _files(controls))
+    plan, _, _ = prepared(robot, controller, None, of_run, _files(controls))
+    plan = with_pushes_by_sample(plan, [*drawn, *tables])
     if not plan.spare:  # rollers that have run have them
         warm(kernels(plan))
     is_drawn = isinstance(start, str) and start in STARTS
@@ -165,7 +165,7 @@ def rollout(
     values = given_values(plan, samples, None if is_drawn else start, tables)
     own |= {"start": start if is_drawn else GIVEN, "randomise": drawn, "given": values.names}
     config = RolloutConfig(samples, **own)
-    given = (one,) if one is not None else _sample_controls(plan, controls if each is None else each, samples)
+    given = _sample_controls(plan, controls if each is None else each, samples)
     arrays: dict[str, Array] = {}
     touched: dict[int, dict[str, Array]] = {}  # by the first sample of a block
     first = threading.Lock()
@@ -261,11 +261,11 @@ def _sample_controls(plan: Plan, controls: Any, samples: int) -> Sequence[Contro
             if name not in VALUES:
                 raise UsageError(f"controls: {name!r} is not known{nearest(name, VALUES)}; known: {', '.join(VALUES)}")
         return array_controls(plan, controls, samples)
+    if isinstance(controls, Controls):
+        controls = [controls]
     if isinstance(controls, np.ndarray):
         return array_controls(plan, {action_of(plan): controls}, samples)
-    interpolation = Interpolation(plan.config.interpolate, plan.config.steps)
-    every = (for_every_step(own, plan.dt, interpolation) for own in controls)
-    return [with_pushes(own, plan.pushed, plan.dt) for own in every]
+    return [acting_controls(plan, own) for own in controls]
 
 
 def check_rollout(plan: Plan, config: RolloutConfig, controls: Sequence[Controls]) -> Sequence[Controls]:

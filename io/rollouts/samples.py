@@ -16,12 +16,18 @@ from artsim.io.output_file.model_record import model_record
 from artsim.io.readers.open_output import open_output
 from artsim.io.readers.recording import Recording, open_recording
 from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.rollouts.given import COLUMNS
 from artsim.io.runs.recorder import Recorder
 from artsim.io.runs.replay import Load
 from artsim.sim.foundation.errors import ModelError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.varied import PUSHES
+from artsim.sim.runs.wrench_inputs import link_wrenches, with_own_pushes
+
+OWN_PUSHES = tuple(COLUMNS[name] for name in PUSHES)
 
 
 @contextlib.contextmanager
@@ -57,7 +63,7 @@ def opened_runs(
 def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike[str], load: Load) -> None:
     """Write the rows of a sample as a run file: its recorded variables and inputs, as far as it came.
 
-    Factors of --randomise are not in it: the model is that of the rollout. Raises UsageError, ModelError, and what
+    Of --randomise only pushes are in it: the model is that of the rollout. Raises UsageError, ModelError, and what
     Recorder raises.
     """
     if not 0 <= sample < rollout.samples:
@@ -71,7 +77,7 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
     tables = _tables_of(rollout, sample, rows)
     robot = with_pieces(load(rollout.model_text, str(rollout.model.get("name", "model")), config), rollout.kept)
     model = model_record(robot, rollout.kept)._replace(path=str(rollout.model.get("path", "")))
-    controls = rollout.controls
+    controls = _controls_of(rollout, sample, config)
     provenance = {**rollout.provenance, "config": json.dumps(settings, sort_keys=True), "sample": sample}
     with Recorder(
         path,
@@ -79,7 +85,7 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
         dt=config.dt,
         every=config.every,
         model=model,
-        controls=controls[sample] if len(controls) > 1 else controls[0],
+        controls=controls,
         provenance=provenance,
         variables=[*variables, *(["contacts"] if tables else [])],
         steps_total=max(1, (rows - 1) * config.every + 1),
@@ -91,6 +97,23 @@ def write_sample(rollout: RolloutRecording, sample: int, path: str | os.PathLike
         )
         status = int(rollout.read("status", sample, sample + 1)[0])
         recorder.close(schema.COMPLETE if status in (schema.COMPLETE, schema.ENDED) else schema.NON_FINITE)
+
+
+def _controls_of(rollout: RolloutRecording, sample: int, config: RunConfig) -> Controls:
+    """The inputs of a sample as they acted, with the pushes that it has of its own."""
+    each = rollout.controls
+    controls = each[sample] if len(each) > 1 else each[0]
+    if not {*OWN_PUSHES} & {*rollout.variables}:
+        return controls
+    acting = link_wrenches(rollout.labels.link, config)
+    impulses, times = (
+        rollout.read(name, sample, sample + 1) if name in rollout else values[None]
+        for name, values in zip(OWN_PUSHES, (acting.impulses, acting.times), strict=True)
+    )
+    if impulses.shape[1] != len(acting.pushes) or times.shape[1] != len(acting.pushes):
+        raise ModelError(f"{rollout.path}: has not the pushes that its configuration names")
+    assert config.dt is not None
+    return with_own_pushes([controls], acting, impulses, times, config.dt)[0]
 
 
 def _tables_of(rollout: RolloutRecording, sample: int, rows: int) -> dict[str, dict[str, Array]]:

@@ -18,7 +18,15 @@ from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
-from artsim.sim.runs.varied import PLACED, VARIED, components_of, refuse_varied, shape_of
+from artsim.sim.runs.varied import (
+    PLACED,
+    VARIED,
+    components_of,
+    least_of,
+    refuse_fixed,
+    refuse_varied,
+    shape_of,
+)
 
 ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
 """Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
@@ -36,20 +44,23 @@ def quantities_of(robot: Robot, fleet: Fleet, quantities: Sequence[str]) -> tupl
     return {name: outputs[name][: fleet.n] for name in evaluation.quantities}, lambda: call(rows)
 
 
-def properties_of(plan: Plan, given: Mapping[str, Any], robots: int, who: str) -> dict[str, Array]:
+def properties_of(
+    plan: Plan, given: Mapping[str, Any], robots: int, who: str, known: Sequence[str] = (*VARIED, *PLACED)
+) -> dict[str, Array]:
     """Properties of VARIED and PLACED of some robots as Variations has them, from a number, an array for all robots or
-    one for each; `who` takes them. Raises UsageError: an unknown property, a wrong shape, a factor that is negative, a
-    mass of none, or a property that this plan does not let vary."""
-    made, known = dict[str, Array](), (*VARIED, *PLACED)
+    one for each; `who` takes those that are `known`. Raises UsageError: an unknown property, a wrong shape, a factor or
+    a time that is negative, a mass of none, or a property that this plan does not let vary."""
+    made = dict[str, Array]()
     for name, values in given.items():
         if name not in known:
             raise UsageError(f"{who}: {name!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
+        refuse_fixed(plan, [name])
         shape, numbers = shape_of(plan, name), numbers_of(name, values)
         if numbers.shape not in ((), shape, (robots, *shape)) or (components_of(name) and not numbers.shape):
             raise UsageError(f"{name} has shape {numbers.shape}, want {(robots, *shape)}, or {shape} for all")
-        least = -np.inf if name in PLACED else np.nextafter(0.0, 1.0) if name == "mass" else 0.0
-        if not (np.isfinite(numbers) & (numbers >= least)).all():
-            raise UsageError(f"{name}: want finite numbers{'' if name in PLACED else ', factors from 0'}")
+        if not (np.isfinite(numbers) & (numbers >= least_of(name))).all():
+            more = ", times from 0 [s]" if name == "push_time" else "" if name in PLACED else ", factors from 0"
+            raise UsageError(f"{name}: want finite numbers{more}")
         whole = np.array(np.broadcast_to(numbers, (robots, *shape)))
         made[name] = whole if shape else whole[:, None]
     refuse_varied(plan, made)

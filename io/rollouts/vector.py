@@ -28,7 +28,9 @@ from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
+from artsim.sim.runs.varied import PLACED, PUSHES, VARIED
 
+_VARIED = tuple(name for name in (*VARIED, *PLACED) if name not in PUSHES)
 _STATES = ("qpos", "qvel", "activation", "time")
 _NOT_HERE = {
     "steps": "steps are taken by step(action, steps)",
@@ -323,7 +325,7 @@ class VectorSimulation:
         that is shorter than a step or longer than the samples that the model keeps.
         """
         chosen = self._chosen(robots)
-        self._fleet.vary(chosen, properties_of(self._plan, factors, len(chosen), "vary"))
+        self._fleet.vary(chosen, properties_of(self._plan, factors, len(chosen), "vary", _VARIED))
 
     def _chosen(self, robots: ArrayLike | None) -> Array:
         """The numbers of robots. Raises UsageError for other than a mask (n,) or different numbers below n."""

@@ -106,11 +106,19 @@ def prepared(
         pushed = tuple(links_pushed(file, [link.name for link in robot.articulation.links]))
     plan = _plan_of(robot, values, pushed)
     if isinstance(controls, Controls):
-        controls = for_every_step(controls, plan.dt, Interpolation(plan.config.interpolate, plan.config.steps))
-        controls = with_pushes(controls, plan.pushed, plan.dt)
+        controls = acting_controls(plan, controls)
     elif controls is not None:
         controls = plan_controls(plan, controls)
     return plan, controls, function
+
+
+def acting_controls(plan: Plan, controls: Controls) -> Controls:
+    """The inputs of a run for each of its steps, with its pushes; controls of actuators and wrenches that are not given
+    are those of the plan."""
+    every = for_every_step(controls, plan.dt, Interpolation(plan.config.interpolate, plan.config.steps))
+    if not every.control.shape[1] and plan.pushed.pushes:
+        every = every.with_values({"control": np.tile(plan.control, (every.rows, 1))})
+    return with_pushes(every, plan.pushed, plan.dt)
 
 
 def _plan_of(robot: Robot, values: dict[str, Any], pushed: tuple[str, ...]) -> Plan:

@@ -56,9 +56,10 @@ class Fleet:
         ends = [packs * k // threads for k in range(threads + 1)]
         recorded = rows | ({"contact_count": self._contact_count} if touched else {})
         self.raters = [] if raters is None else [raters() for _ in range(threads)]
+        unrated: list[Rater | None] = [None] * threads
         scratches = [
             PackScratch(plan, controls, recorded, block, (end - first) * self._width if touched else 0, rater)
-            for (first, end), rater in zip(pairwise(ends), self.raters or [None] * threads, strict=True)
+            for (first, end), rater in zip(pairwise(ends), self.raters or unrated, strict=True)
         ]
         self._tallies = make_tallies(scratches[0], packs)
         self._tallies.plan[:, STEPS_PER_ROW] = _NEVER

@@ -9,7 +9,7 @@ No numba here: a process with warm kernels imports this.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Protocol
@@ -39,7 +39,8 @@ from artsim.sim.runs.packable import (
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Rater
 from artsim.sim.runs.sample_contacts import SampleContacts
-from artsim.sim.runs.varied import Variations, VariedArrays, with_own_contacts
+from artsim.sim.runs.varied import Variations, VariedArrays, own_pushes, with_own_contacts
+from artsim.sim.runs.wrench_inputs import with_own_pushes
 from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
     FIRST_SAMPLE,
@@ -190,7 +191,10 @@ class SingleRoller:
 
     def _run_one(self, k: int, own: Variations, stop: Stop) -> bool:
         results, count = self.results, 0
-        simulation = simulation_of(self._plan_of(own), own.controls[0] if own.controls else self._controls)
+        controls = own.controls[0] if own.controls else self._controls
+        if (pushes := own_pushes(self._plan, own.factors, 1)) is not None:
+            (controls,) = with_own_pushes([controls], self._plan.pushed, *pushes, self._plan.dt)
+        simulation = simulation_of(self._plan_of(own), controls)
         try:
             for block in chain(simulation.blocks(1), simulation.blocks()):
                 if count == 0:
@@ -229,7 +233,8 @@ class SingleRoller:
         if of_contacts and plan.touching is not None:
             plan = replace(plan, touching=with_own_contacts(plan.touching, **of_contacts))
         if plan.delayed is not None and "delay" in own.factors:
-            delays = in_steps(own.factors["delay"][0], plan.dt)
+            delays, varied = np.array(plan.delayed.arrays.delay), own.factors["delay"][0]
+            delays[: len(varied)] = in_steps(varied, plan.dt)  # those of sensors stay
             plan = replace(plan, delayed=plan.delayed._replace(arrays=plan.delayed.arrays._replace(delay=delays)))
         changed = {name: values[0] for name, values in self._arrays.of(own.factors).items()}
         if not changed:
@@ -253,6 +258,7 @@ class PackRoller:
         self._rater = rater
         self._shared: Controls | None = controls  # the inputs of all lanes that the pack has; None: it has others
         self._given: Controls | None = None  # inputs for samples without their own, where the pack has others
+        self._common = controls  # inputs for samples without their own
         self._plan, self._width = plan, pack_width()
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
         self._slots = min(row_count(plan), _SLOTS) if _COUNT in others else 0  # of each lane
@@ -267,7 +273,7 @@ class PackRoller:
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
-        self.solved_alone = 0
+        self.solved_alone, self._common = 0, controls
         self._given = None if self._shared is not None and _alike(self._shared, controls) else controls
         self.pack.lanes.data.by_newton[:] = 0
 
@@ -305,10 +311,19 @@ class PackRoller:
         if variations.factors:
             pack.vary(self._all, {name: values[own] for name, values in variations.factors.items()})
         given = [variations.controls[k] for k in own] if variations.controls else [self._given] if self._given else []
+        pushes = own_pushes(self._plan, variations.factors, len(variations))
+        if pushes is not None:
+            given = self._pushed(given or [self._common], *(values[own] for values in pushes))
         if given and pack.set_controls(pack_controls(self._plan, given)):
             self._turns.connect()
-        self._shared = None if variations.controls else self._given or self._shared
+        self._shared = None if variations.controls or pushes is not None else self._given or self._shared
         self._given = None
+
+    def _pushed(self, given: Sequence[Controls], impulses: Array, times: Array) -> list[Controls]:
+        """The inputs of each lane with its pushes, with as many rows in all packs, so that the arrays stay."""
+        rows = given[0].rows + 2 * times.size
+        each = given if len(given) == self._width else [given[0]] * self._width
+        return with_own_pushes(each, self._plan.pushed, impulses, times, self._plan.dt, rows)
 
     def _run_pack(self, first: int, stop: Stop) -> bool:
         """Take all steps of a pack; False if `stop` ended it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -36,9 +36,20 @@ VARIED = {
 }
 """Properties that samples vary by factors, and the parts that each has a factor for ("": one for all contacts)."""
 
-PLACED = {"centre": ("link", 3), "gravity": ("", 3), "ground_height": ("", 0), "delay": ("delay", 0)}
+PLACED = {
+    "centre": ("link", 3),
+    "gravity": ("", 3),
+    "ground_height": ("", 0),
+    "delay": ("delayed_control", 0),
+    "push": ("push", 6),
+    "push_time": ("push", 0),
+}
 """Properties of robots that are no factors, with the components of each, 0: a number. Offsets of links' centres of mass
-in link axes [m]; gravity [m/s²]; by how much planes of the world are raised [m]; delays of the delayed controls [s]."""
+in link axes [m]; gravity [m/s²]; by how much planes of the world are raised [m]; delays of the delayed controls [s];
+impulses of pushes [N s, N m s] and their times [s]."""
+
+PUSHES = ("push", "push_time")
+"""Properties of a sample from its start to its end, which cannot change on the way."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +58,7 @@ class Variations:
 
     qpos: Array  # (n, nq) at the start
     qvel: Array  # (n, nv)
-    # of VARIED: (n, links), (n, nv) or (n, 1); of PLACED: (n, links, 3), (n, 3), (n, 1) or (n, delayed controls)
+    # of VARIED: (n, links), (n, nv) or (n, 1); of PLACED: (n, parts, components), (n, parts) or (n, 1)
     factors: Mapping[str, Array] = field(default_factory=dict)
     controls: Sequence[Controls] = ()  # one per sample; empty: those of the plan
     first: int = 0  # number of the first sample
@@ -82,27 +93,68 @@ def components_of(name: str) -> int:
 def part_labels(plan: Plan, name: str) -> Sequence[str] | None:
     """The names of the parts for which a robot has values of a property; None: for the whole."""
     part = PLACED[name][0] if name in PLACED else VARIED[name]
-    labels: dict[str, Sequence[str]] = {"link": plan.robot.links, "dof": plan.robot.dofs, "delay": ()}
+    labels: dict[str, Sequence[str]] = {"link": plan.robot.links, "dof": plan.robot.dofs}
+    labels |= {"push": plan.pushed.push_names, "delayed_control": ()}
     if plan.delayed is not None and plan.equipped is not None:
-        labels["delay"] = [plan.equipped.labels.controls[n] for n in plan.delayed.arrays.control]
+        labels["delayed_control"] = [plan.equipped.labels.controls[n] for n in plan.delayed.arrays.control]
     return labels.get(part)
 
 
 def unvaried(plan: Plan, name: str) -> Array | float:
-    """The values of a property, other than a delay, that leave it as it is in the plan."""
-    return plan.robot.model.gravity if name == "gravity" else 0.0 if name in PLACED else 1.0
+    """The values of a property that leave it as it is in the plan."""
+    if name == "delay" and plan.delayed is not None:
+        arrays = plan.delayed.arrays
+        return arrays.delay[: len(arrays.control)] * plan.dt
+    known = {"gravity": plan.robot.model.gravity, "push": plan.pushed.impulses, "push_time": plan.pushed.times}
+    return known.get(name, 0.0 if name in PLACED else 1.0)
+
+
+def least_of(name: str) -> float:
+    """The smallest value of a property."""
+    if name == "mass":
+        return float(np.nextafter(0.0, 1.0))
+    return -np.inf if name in PLACED and name != "push_time" else 0.0
+
+
+def own_pushes(plan: Plan, factors: Mapping[str, Array], samples: int) -> tuple[Array, Array] | None:
+    """The impulses (n, pushes, 6) [N s, N m s] and times (n, pushes) [s] of the pushes of n samples; None unless some
+    are their own."""
+    if not any(name in factors for name in PUSHES):
+        return None
+    impulses, times = (
+        factors[name] if name in factors else np.broadcast_to(values, (samples, *values.shape))
+        for name, values in zip(PUSHES, (plan.pushed.impulses, plan.pushed.times), strict=True)
+    )
+    return impulses, times
+
+
+def with_pushes_by_sample(plan: Plan, varied: Iterable[str]) -> Plan:
+    """The plan of samples that vary these properties: its controls hold no pushes where each sample has its own."""
+    return replace(plan, pushed=plan.pushed._replace(by_sample=True)) if {*varied} & {*PUSHES} else plan
 
 
 def refuse_varied(plan: Plan, given: Mapping[str, Array]) -> None:
     """Raise UsageError for properties of VARIED and PLACED, of values (…, parts), that this plan does not let vary."""
-    if "friction" in given and plan.touching is None:
-        raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
-    if "centre" in given and (reason := _fixes_centres(plan)):
-        raise UsageError(f"centre cannot be varied: {reason}")
-    if "ground_height" in given and not _has_plane(plan):
-        raise UsageError("ground_height raises planes of the world, and the robot touches none")
+    refuse_fixed(plan, given)
     if "delay" in given:
         _refuse_delays(plan, given["delay"])
+    if "push_time" in given and (late := float(np.max(given["push_time"]))) >= (end := plan.config.steps * plan.dt):
+        raise UsageError(f"push_time {late:g} s: the run ends at {end:g} s")
+
+
+def refuse_fixed(plan: Plan, names: Iterable[str]) -> None:
+    """Raise UsageError for properties of which this plan has none that could vary."""
+    for name in names:
+        if name == "friction" and plan.touching is None:
+            raise UsageError("friction is that of contacts, nothing may touch; joints have joint_friction")
+        if name == "centre" and (reason := _fixes_centres(plan)):
+            raise UsageError(f"centre cannot be varied: {reason}")
+        if name == "ground_height" and not _has_plane(plan):
+            raise UsageError("ground_height raises planes of the world, and the robot touches none")
+        if name == "delay" and not part_labels(plan, name):
+            raise UsageError("delay: no control is delayed: an <actuator> has a delay and nsample for that")
+        if name in PUSHES and not plan.pushed.pushes:
+            raise UsageError(f"{name} is of pushes, and there are none: give --push LINK=JX,JY,JZ@TIME, in Python push")
 
 
 def _has_plane(plan: Plan) -> bool:
@@ -115,14 +167,17 @@ def _has_plane(plan: Plan) -> bool:
 
 def _refuse_delays(plan: Plan, delays: Array) -> None:
     """Raise UsageError for delays (…, delayed controls) [s] that cannot act."""
-    if plan.delayed is None:
-        raise UsageError("delay: no control is delayed: an <actuator> has a delay and nsample for that")
-    longest = float(plan.delayed.arrays.samples.min() * plan.dt)
-    wrong = (delays < plan.dt * (1.0 - NEARLY)) | (delays > longest * (1.0 + NEARLY))
-    if wrong.any():
+    assert plan.delayed is not None
+    arrays, names = plan.delayed.arrays, part_labels(plan, "delay")
+    longest = arrays.samples[: len(arrays.control)] * plan.dt
+    delays = np.broadcast_to(delays, (*delays.shape[:-1], len(longest)))
+    wrong = np.argwhere((delays < plan.dt * (1.0 - NEARLY)) | (delays > longest * (1.0 + NEARLY)))
+    if len(wrong):
+        assert names is not None
+        place = tuple(wrong[0])
         raise UsageError(
-            f"delay {delays[wrong][0]:g} s: want {plan.dt:g} s, a step, to {longest:g} s, for which samples are kept "
-            "(nsample)"
+            f"delay {delays[place]:g} s of {names[place[-1]]!r}: want {plan.dt:g} s, a step, to "
+            f"{longest[place[-1]]:g} s, for which samples are kept (nsample)"
         )
 
 

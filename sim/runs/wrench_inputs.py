@@ -45,6 +45,24 @@ class LinkWrenches(NamedTuple):
     wrenches: tuple[LinkWrench, ...] = ()
     held: Real = np.zeros(0)  # (6 nw,) [N, N m]
     pushes: tuple[Push, ...] = ()
+    by_sample: bool = False  # whether each sample has impulses or times of its own, so that controls hold no pushes
+
+    @property
+    def impulses(self) -> Real:
+        """The impulses of the pushes (pushes, 6) [N s, N m s]."""
+        return np.array([push.impulse for push in self.pushes], float).reshape(-1, WRENCH)
+
+    @property
+    def times(self) -> Real:
+        """The times of the pushes (pushes,) [s]."""
+        return np.array([push.time for push in self.pushes], float)
+
+    @property
+    def push_names(self) -> tuple[str, ...]:
+        """The names of the pushes: their links, from the second push of a link on with its number (trunk.2)."""
+        links = [push.link for push in self.pushes]
+        numbers = [links[:k].count(link) + 1 for k, link in enumerate(links)]
+        return tuple(f"{link}.{n}" if n > 1 else link for link, n in zip(links, numbers, strict=True))
 
     def by_link(self) -> dict[str, tuple[float, ...]]:
         """The held wrenches by link."""
@@ -151,17 +169,38 @@ def with_links(config: RunConfig, links: Iterable[str]) -> RunConfig:
 
 
 def with_pushes(controls: Controls, acting: LinkWrenches, dt: float) -> Controls:
-    """The controls with the pushes, each in the first step that does not begin before its time."""
-    if not acting.pushes:
+    """The controls with the pushes, unless each sample has its own."""
+    if not acting.pushes or acting.by_sample:
         return controls
-    begins = (min(push.time / dt, MAX_STEPS) for push in acting.pushes)
-    steps = [math.ceil(begin - 1e-9 - 1e-15 * begin) for begin in begins]
-    start = np.unique(np.concatenate([controls.start_step, steps, np.array(steps) + 1])).astype(np.int64)
-    row = np.maximum(np.searchsorted(controls.start_step, start, side="right") - 1, 0)
-    values = {name: getattr(controls, name)[row] for name in VALUES}
-    names = [wrench.link for wrench in acting.wrenches]
-    first = values["control"].shape[1] - WRENCH * len(names)
-    for push, step in zip(acting.pushes, steps, strict=True):
-        at = first + WRENCH * names.index(push.link)
-        values["control"][np.searchsorted(start, step), at : at + WRENCH] += np.array(push.impulse) / dt
-    return Controls(start, **values).beginning_at(controls.begin)
+    return with_own_pushes([controls], acting, acting.impulses[None], acting.times[None], dt)[0]
+
+
+def with_own_pushes(
+    controls: Sequence[Controls], acting: LinkWrenches, impulses: Real, times: Real, dt: float, rows: int = 0
+) -> list[Controls]:
+    """The controls of samples, whose rows begin at the same steps, each with its pushes.
+
+    Args:
+        impulses: of each sample and push (n, pushes, 6) [N s, N m s].
+        times: of each sample and push (n, pushes) [s].
+        rows: the least number of rows; more than are needed begin after the last push, and at steps that no run has.
+    """
+    steps, old = push_steps(times, dt), controls[0].start_step
+    start = np.unique(np.concatenate([old, steps.ravel(), steps.ravel() + 1])).astype(np.int64)
+    start = np.concatenate([start, 2 * MAX_STEPS + np.arange(max(0, rows - len(start)))])
+    row = np.maximum(np.searchsorted(old, start, side="right") - 1, 0)
+    names, made = [wrench.link for wrench in acting.wrenches], list[Controls]()
+    for one, own, when in zip(controls, impulses, steps, strict=True):
+        values = {name: getattr(one, name)[row] for name in VALUES}
+        first = values["control"].shape[1] - WRENCH * len(names)
+        for push, impulse, step in zip(acting.pushes, own, when, strict=True):
+            at = first + WRENCH * names.index(push.link)
+            values["control"][np.searchsorted(start, step), at : at + WRENCH] += impulse / dt
+        made.append(Controls(start, **values).beginning_at(one.begin))
+    return made
+
+
+def push_steps(times: Real, dt: float) -> Real:
+    """The step in which each push acts: the first that does not begin before its time."""
+    begins = np.minimum(times / dt, MAX_STEPS)
+    return np.ceil(begins - 1e-9 - 1e-15 * begins).astype(np.int64)
