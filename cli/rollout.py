@@ -56,8 +56,7 @@ _OTHERWISE = {
     "controller": {"help": "Built-in controller.", "metavar": "|".join(CONTROLLERS)},
     "record": {
         "help": f"Variables to record; +NAME adds to the default, {' and '.join(ROLLOUT_RECORDED)}. The word none "
-        "stands for final states, without rows. For variables beside the default, every recorded step is taken one "
-        f"sample at a time. Known: {', '.join(ROLLOUT_RECORDABLE)}."
+        f"stands for final states, without rows. Known: {', '.join(ROLLOUT_RECORDABLE)}."
     },
 }
 """The options of a run that say something else of rollouts: the controllers and variables that packs have."""

@@ -15,7 +15,7 @@ from artsim.sim.foundation.recordtype import run_entry
 from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS, DIRECTIONS
 from artsim.sim.run_data.run_records import GAVE_WAY, Rows, RunBundle
-from artsim.sim.stepping.lanes_alone import end
+from artsim.sim.stepping.lane_ends import end
 from artsim.sim.stepping.sleeping import note_places
 
 

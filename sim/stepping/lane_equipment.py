@@ -19,7 +19,7 @@ from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle
 from artsim.sim.stepping.calibration import calibrate
 from artsim.sim.stepping.controller import find_resisted
-from artsim.sim.stepping.lanes_alone import step_of_lane
+from artsim.sim.stepping.lane_ends import step_of_lane
 
 
 @njit

@@ -33,7 +33,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.stepping.accelerations import add_up_forces
 from artsim.sim.stepping.beside import record_row
 from artsim.sim.stepping.booking import book_forces, rest
-from artsim.sim.stepping.lanes_alone import step_of_lane
+from artsim.sim.stepping.lane_ends import step_of_lane
 from artsim.sim.stepping.packs import FIRST_SAMPLE, FIRST_SLOT, ROWS_OF_SAMPLE, SLOTS_OF_LANE
 
 

@@ -40,7 +40,7 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.accelerations import evaluate
 from artsim.sim.stepping.booking import settle
-from artsim.sim.stepping.lanes_alone import end
+from artsim.sim.stepping.lane_ends import end
 from artsim.sim.stepping.solution import is_finite
 from artsim.sim.stepping.work import add_stage_work
 

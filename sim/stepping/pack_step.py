@@ -36,7 +36,7 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.booking import note_load
-from artsim.sim.stepping.lanes_alone import end, record_final, step_of_lane
+from artsim.sim.stepping.lane_ends import end, record_final, step_of_lane
 from artsim.sim.stepping.packs import FIRST_SAMPLE
 
 

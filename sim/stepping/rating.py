@@ -13,7 +13,7 @@ from artsim.sim.foundation.lanes import lane_count
 from artsim.sim.foundation.records import ConstReals3, Reals2
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import RunBundle
-from artsim.sim.stepping.lanes_alone import record_final, step_of_lane
+from artsim.sim.stepping.lane_ends import record_final, step_of_lane
 from artsim.sim.stepping.packs import BY_CONTROL, BY_TARGET, COST, FIRST_SAMPLE, UNTIL, Rating
 
 

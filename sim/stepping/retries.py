@@ -71,7 +71,7 @@ from artsim.sim.stepping.contact_aims import (
 )
 from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
 from artsim.sim.stepping.free_motion import free_step
-from artsim.sim.stepping.lanes_alone import end
+from artsim.sim.stepping.lane_ends import end
 from artsim.sim.stepping.midpoint import (
     note_struck,
 )

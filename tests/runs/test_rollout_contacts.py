@@ -128,7 +128,7 @@ def test_contacts_grow_beyond_the_room_for_them(tmp_path: Path) -> None:
 
 
 def test_samples_that_end_keep_the_contacts_of_their_rows() -> None:
-    """Where --until ends them, the last row has the contacts, and forces, of the step that is not taken."""
+    """Where --until ends them, rows are those of the steps before."""
     record = ("+contacts", "contact_wrench")
     robot = quadruped()
     whole = rolled(robot, **OPTIONS, record=record)
