@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from artsim.io.runs.held_inputs import numbers_of
 from artsim.io.runs.progress import warm
+from artsim.io.runs.stepped import Numbers
 from artsim.sim.articulation.turn_limits import axis_couplings
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -27,9 +27,6 @@ from artsim.sim.runs.varied import (
     refuse_varied,
     shape_of,
 )
-
-ManyNumbers = ArrayLike | Mapping[str, ArrayLike]
-"""Numbers (n, entries), or (entries,) for all robots; or by name, (n,) or one for all."""
 
 
 def quantities_of(robot: Robot, fleet: Fleet, quantities: Sequence[str]) -> tuple[dict[str, Array], Callable[[], None]]:
@@ -67,7 +64,7 @@ def properties_of(
     return made
 
 
-def states_of(what: str, values: ManyNumbers | None, names: tuple[str, ...], start: Array, robots: int) -> Array:
+def states_of(what: str, values: Numbers | None, names: tuple[str, ...], start: Array, robots: int) -> Array:
     """States (robots, entries) of some robots. Raises UsageError."""
     whole = np.tile(start, (robots, 1))
     if isinstance(values, Mapping):
@@ -88,7 +85,7 @@ def states_of(what: str, values: ManyNumbers | None, names: tuple[str, ...], sta
     return whole
 
 
-def settle(plan: Plan, qpos: Array, qvel: Array, *given: ManyNumbers | None) -> None:
+def settle(plan: Plan, qpos: Array, qvel: Array, *given: Numbers | None) -> None:
     """Normalise quaternions and set followers from their leaders. Raises UsageError for those that are given
     otherwise."""
     model, labels = plan.robot.model, plan.robot.labels

@@ -10,19 +10,18 @@ from numpy.typing import ArrayLike
 
 from artsim.io.rollouts.roll import why_stopped
 from artsim.io.rollouts.sample_inputs import action_of
-from artsim.io.rollouts.states import ManyNumbers, properties_of, quantities_of, settle, states_of
-from artsim.io.runs.held_inputs import input_names, named_entries, numbers_of, pushed_places
-from artsim.io.runs.named import named_contacts, run_labels
+from artsim.io.rollouts.states import properties_of, quantities_of, settle, states_of
+from artsim.io.runs.held_inputs import pushed_places
+from artsim.io.runs.named import named_contacts
 from artsim.io.runs.prepare import held_controls, prepared
 from artsim.io.runs.progress import warm
 from artsim.io.runs.step_rows import read_only
-from artsim.sim.equipment.arrays import WRENCH
+from artsim.io.runs.stepped import Numbers, Stepped
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import RUNNING
-from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
@@ -40,7 +39,7 @@ _NOT_HERE = {
 }
 
 
-class VectorSimulation:
+class VectorSimulation(Stepped):
     """n simulations of a robot that are stepped together: 8 in the lanes of a pack, and packs in threads.
 
     Args:
@@ -81,9 +80,7 @@ class VectorSimulation:
         warm(kernels(self._plan))
         self._fleet = Fleet(self._plan, held_controls(self._plan), n, threads or available_cores())
         self._action = _action(self._plan, action)
-        self.labels, self.variables = run_labels(self._plan), tuple(self._fleet.rows)
-        self._names = {name: input_names(self._plan, name) for name in VALUES}
-        self._given = {name: self._fleet.inputs[name][:, : len(names)] for name, names in self._names.items()}
+        self.count, self.variables = n, tuple(self._fleet.rows)
         self._pushed = {link: self._fleet.inputs["control"][:, at] for link, at in pushed_places(self._plan).items()}
         fleet = self._fleet
         self._rows = {name: read_only(values) for name, values in fleet.rows.items()}
@@ -97,9 +94,8 @@ class VectorSimulation:
         return self._fleet.n
 
     @property
-    def robot(self) -> Robot:
-        """The robot as it is simulated."""
-        return self._plan.robot
+    def _run(self) -> Plan:
+        return self._plan
 
     @property
     def qpos(self) -> Array:
@@ -189,14 +185,14 @@ class VectorSimulation:
 
     def step(
         self,
-        action: ManyNumbers | None = None,
+        action: Numbers | None = None,
         steps: int = 1,
         *,
-        torque: ManyNumbers | None = None,
-        target: ManyNumbers | None = None,
-        target_velocity: ManyNumbers | None = None,
-        target_acceleration: ManyNumbers | None = None,
-        control: ManyNumbers | None = None,
+        torque: Numbers | None = None,
+        target: Numbers | None = None,
+        target_velocity: Numbers | None = None,
+        target_acceleration: Numbers | None = None,
+        control: Numbers | None = None,
         wrench: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         """Take steps with all robots that have not stopped.
@@ -211,19 +207,14 @@ class VectorSimulation:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
         if action is not None:
             self.give(self._action, action)
-        if torque is not None:
-            self.give("torque", torque)
-        if target is not None:
-            self.give("target", target)
-        if target_velocity is not None:
-            self.give("target_velocity", target_velocity)
-        if target_acceleration is not None:
-            self.give("target_acceleration", target_acceleration)
-        if control is not None:
-            self.give("control", control)
-        if wrench is not None:
-            for link, values in wrench.items():
-                self._push(link, values)
+        self._give(
+            wrench,
+            torque=torque,
+            target=target,
+            target_velocity=target_velocity,
+            target_acceleration=target_acceleration,
+            control=control,
+        )
         self._fleet.step(steps)
 
     def forward(self, robots: ArrayLike | None = None) -> None:
@@ -241,30 +232,11 @@ class VectorSimulation:
         self._fleet.step(1)
         place[:] = before
 
-    def give(self, name: str, values: ManyNumbers) -> None:
-        """Set the input of this name, "target", "control", … from the next step on, as `step` does."""
-        place = self._given[name]
-        if isinstance(values, np.ndarray) and values.shape == place.shape:
-            place[:] = values
-        elif isinstance(values, Mapping):
-            for entry, numbers in zip(named_entries(name, values, self._names[name]), values.values(), strict=True):
-                place[:, entry] = self._each(f"{name} of {self._names[name][entry]!r}", numbers, ((),))
-        else:
-            given, names = numbers_of(name, values), self._names[name]
-            free = [names.index(dof) for dof in self.robot.independent_dofs] if name != "control" else []
-            entries = free if free and given.shape[-1:] == (len(free),) else [*range(len(names))]
-            place[:, entries] = self._each(name, given, ((len(names),), (len(free),)) if free else ((len(names),),))
+    def _put(self, name: str, entries: list[int] | slice, numbers: Array) -> None:
+        self._fleet.inputs[name][:, entries] = numbers
 
-    def _each(self, what: str, values: ArrayLike, sizes: tuple[tuple[int, ...], ...]) -> Array:
-        """Numbers of one of these shapes for all robots or for each. Raises UsageError."""
-        given: Array = numbers_of(what, values)
-        if not any(given.shape in (size, (len(self), *size)) for size in sizes):
-            raise UsageError(f"{what} has shape {given.shape}, want {(len(self), *sizes[0])}, or {sizes[0]} for all")
-        return given
-
-    def _push(self, link: str, values: ArrayLike) -> None:
-        """Set the wrench on a link from the next step on."""
-        self._place(link)[:] = self._wrench(f"wrench of {link!r}", values)
+    def _put_wrench(self, link: str, numbers: Array) -> None:
+        self._place(link)[:] = numbers
 
     def _place(self, link: str) -> Array:
         """The inputs (n, 6) of the wrench on a link. Raises UsageError for one that has none."""
@@ -275,20 +247,15 @@ class VectorSimulation:
             )
         return self._pushed[link]
 
-    def _wrench(self, what: str, values: ArrayLike) -> Array:
-        """Forces, or forces and torques, as (6,) or (n, 6)."""
-        given = self._each(what, values, ((WRENCH,), (3,)))
-        return given if given.shape[-1] == WRENCH else np.concatenate([given, np.zeros_like(given)], axis=-1)
-
     # ------------------------------------------------------------------ single robots
 
     def reset(
         self,
         robots: ArrayLike | None = None,
         *,
-        qpos: ManyNumbers | None = None,
-        qvel: ManyNumbers | None = None,
-        activation: ManyNumbers | None = None,
+        qpos: Numbers | None = None,
+        qvel: Numbers | None = None,
+        activation: Numbers | None = None,
     ) -> None:
         """Begin anew with some robots: a mask (n,) or numbers of robots; None: all. Nothing of the others changes.
 
@@ -360,12 +327,6 @@ class VectorSimulation:
     def close(self) -> None:
         """End the threads."""
         self._fleet.close()
-
-    def __enter__(self) -> VectorSimulation:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<VectorSimulation: {len(self)} of {self.robot.articulation.name}>"

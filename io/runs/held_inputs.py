@@ -160,11 +160,3 @@ def numbers_of(what: str, values: Any) -> Real:
         return np.array(values, float)
     except (TypeError, ValueError):
         raise UsageError(f"{what} is {values!r}, want numbers") from None
-
-
-def wrench_of(what: str, values: Any) -> Real:
-    """A force (3,), or a force and a torque (6,). Raises UsageError."""
-    numbers = numbers_of(what, values)
-    if numbers.shape not in ((3,), (WRENCH,)):
-        raise UsageError(f"{what} has shape {numbers.shape}, want (3,) or ({WRENCH},)")
-    return numbers

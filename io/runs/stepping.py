@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from artsim.io.exports.formats import check_run_name
 from artsim.io.format import schema
-from artsim.io.runs.held_inputs import HeldInputs, input_names, named_entries, numbers_of, pushed_places, wrench_of
+from artsim.io.runs.held_inputs import HeldInputs, input_names, numbers_of, pushed_places
 from artsim.io.runs.named import Tables, joined, named_tables, row_count
 from artsim.io.runs.plain_settings import plain_settings
 from artsim.io.runs.prepare import held_controls, no_controls, prepared
@@ -26,6 +26,7 @@ from artsim.io.runs.provenance import provenance
 from artsim.io.runs.recorder import Recorder
 from artsim.io.runs.run import recorder_of, stored_state
 from artsim.io.runs.step_rows import StepRows, read_only, rows_of
+from artsim.io.runs.stepped import Numbers, Stepped
 from artsim.sim.equipment.arrays import WRENCH
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -38,16 +39,16 @@ from artsim.sim.runs.block_of_rows import BlockOfRows
 from artsim.sim.runs.changes import Change, changed, told_otherwise, with_entry
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
 from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
 from artsim.sim.runs.simulate import ControllerFunction
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
 
-Numbers = ArrayLike | Mapping[str, float]
-"""Numbers in the model's order, or by name."""
+_State = ArrayLike | Mapping[str, float]  # in the model's order, or by name
 
 
-class Simulation:
+class Simulation(Stepped):
     """A robot's simulation that is advanced by calls of `step`.
 
     Args: those of artsim.simulate, without `steps`; with `output`, a file is written, which is whole after `close` or
@@ -103,14 +104,13 @@ class Simulation:
     # ------------------------------------------------------------------ state
 
     @property
-    def robot(self) -> Robot:
-        """The robot as it is simulated."""
-        return self._simulation.plan.robot
+    def _run(self) -> Plan:
+        return self._simulation.plan
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
         """The links with shapes that are left out of contact, since they overlap wherever the joints are."""
-        return self._simulation.plan.overlaps
+        return self._run.overlaps
 
     @property
     def steps(self) -> int:
@@ -131,7 +131,7 @@ class Simulation:
         return self._qpos
 
     @qpos.setter
-    def qpos(self, values: Numbers) -> None:
+    def qpos(self, values: _State) -> None:
         labels = self.robot.labels
         whole = self._whole("qpos", values, labels.coords, self._qpos)
         if isinstance(values, Mapping):  # others than those named follow
@@ -144,7 +144,7 @@ class Simulation:
         return self._qvel
 
     @qvel.setter
-    def qvel(self, values: Numbers) -> None:
+    def qvel(self, values: _State) -> None:
         labels = self.robot.labels
         whole = self._whole("qvel", values, labels.dofs, self._qvel)
         if isinstance(values, Mapping):
@@ -157,8 +157,8 @@ class Simulation:
         return self._activation
 
     @activation.setter
-    def activation(self, values: Numbers) -> None:
-        equipped = self._simulation.plan.equipped
+    def activation(self, values: _State) -> None:
+        equipped = self._run.equipped
         names = () if equipped is None else equipped.labels.activations
         self._change(state={"activation": self._whole("activation", values, names, self._activation).tolist()})
 
@@ -189,20 +189,15 @@ class Simulation:
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
         self._keep_last()
+        self._give(
+            wrench,
+            torque=torque,
+            target=target,
+            target_velocity=target_velocity,
+            target_acceleration=target_acceleration,
+            control=control,
+        )
         simulation = self._simulation
-        if torque is not None:
-            self._give("torque", torque)
-        if target is not None:
-            self._give("target", target)
-        if target_velocity is not None:
-            self._give("target_velocity", target_velocity)
-        if target_acceleration is not None:
-            self._give("target_acceleration", target_acceleration)
-        if control is not None:
-            self._give("control", control)
-        if wrench is not None:
-            self._push(wrench)
-            simulation = self._simulation
         if self._recorder is None and steps <= self._in_one_call:
             if simulation.take(steps):
                 rows = StepRows(simulation)
@@ -268,58 +263,31 @@ class Simulation:
 
     # ------------------------------------------------------------------ inputs
 
-    def _give(self, name: str, values: Numbers) -> None:
-        """Set an input from the next step on."""
-        place, held = self._simulation.acting(name, later=True), self._held.values[name]
-        if isinstance(values, np.ndarray) and values.shape == held.shape:
-            held[:] = values
-            place[:, : len(held)] = held
-            return
-        entries, numbers = self._entries(name, values)
-        held[entries] = numbers
-        place[:, entries] = held[entries]
+    def _put(self, name: str, entries: list[int] | slice, numbers: Array) -> None:
+        self._held.values[name][entries] = numbers
+        self._simulation.acting(name, later=True)[:, entries] = numbers
 
-    def _entries(self, name: str, values: Numbers) -> tuple[list[int], Real]:
-        """The entries of an input that are given, and their numbers. Raises UsageError."""
-        names = input_names(self._simulation.plan, name)
-        if isinstance(values, Mapping):
-            return named_entries(name, values, names), numbers_of(name, [*values.values()])
-        given = numbers_of(name, values)
-        free = [names.index(dof) for dof in self.robot.independent_dofs] if name != "control" else []
-        if given.shape == (len(names),):
-            return [*range(len(names))], given
-        if free and given.shape == (len(free),):
-            return free, given
-        raise UsageError(f"{name} has shape {given.shape}, want ({len(names)},): {', '.join(names[:8])}")
-
-    def _push(self, wrench: Mapping[str, ArrayLike]) -> None:
-        """Set wrenches on links from the next step on."""
-        given = {link: wrench_of(f"wrench of {link!r}", numbers) for link, numbers in wrench.items()}
-        links = [*pushed_places(self._simulation.plan)]
-        if not set(wrench) <= set(links):
+    def _put_wrench(self, link: str, numbers: Array) -> None:
+        """See Stepped; a link without a place for wrenches gets one."""
+        if link not in pushed_places(self._run):
             if self._recorder is not None:
-                link = next(link for link in wrench if link not in links)
                 raise UsageError(
                     f"wrench: the file has no place for {link!r}; start with wrench={{{link!r}: (0, 0, 0)}}"
                 )
-            before = self._simulation.plan.config.wrench
-            self._change(settings={"wrench": {**before, **{k: [0.0] * WRENCH for k in wrench if k not in links}}})
-        place, places = self._simulation.acting("control", later=True), pushed_places(self._simulation.plan)
-        for link, numbers in given.items():
-            held = self._held.values["wrench"][self.robot.links.index(link)]
-            held[:] = 0.0
-            held[: len(numbers)] = numbers
-            place[:, places[link]] = held
+            before = self._run.config.wrench
+            self._change(settings={"wrench": {**before, link: [0.0] * WRENCH}})
+        held = self._held.values["wrench"][self.robot.links.index(link)]
+        held[:] = numbers
+        self._simulation.acting("control", later=True)[:, pushed_places(self._run)[link]] = held
 
     def push(self, link: str, impulse: ArrayLike) -> StepRows:
         """Take a step in which an impulse (3,) [N s], or (6,) with an angular one [N m s], acts on a link; see step."""
-        numbers = wrench_of("push", impulse)
-        at = pushed_places(self._simulation.plan).get(link)
-        wrench = np.zeros(WRENCH) if at is None else self._simulation.acting("control")[at].copy()
-        wrench[: len(numbers)] += numbers / self._simulation.plan.dt
+        impulse = self._wrench("push", impulse)
+        at = pushed_places(self._run).get(link)
         if at is None:
-            self._push({link: np.zeros(WRENCH)})
-            at = pushed_places(self._simulation.plan)[link]
+            self._put_wrench(link, np.zeros(WRENCH))
+            at = pushed_places(self._run)[link]
+        wrench = self._simulation.acting("control")[at] + impulse / self._run.dt
         held = self._held.values["wrench"][self.robot.links.index(link)]
         before, later = held.copy(), self._simulation.acting("control", later=True)[:, at].copy()
         rows = self.step(wrench={link: wrench})
@@ -337,7 +305,7 @@ class Simulation:
         They have the names and meanings of RunSettings; values by name join those that were set before. Raises
         UsageError for a setting that cannot change during a run, and the errors of artsim.simulate.
         """
-        config, given = self._simulation.plan.config, plain_settings(settings, self.robot)
+        config, given = self._run.config, plain_settings(settings, self.robot)
         for name, value in given.items():
             before = getattr(config, name, None)
             if isinstance(value, Mapping) and isinstance(before, Mapping):
@@ -371,7 +339,7 @@ class Simulation:
         """Change the coupling of a joint that follows another: q = ratio · leader + offset; natural frequency [Hz] and
         damping ratio make it compliant, an erp a hard row. A follower that is eliminated is at its new place from the
         next step on."""
-        config = self._simulation.plan.config
+        config = self._run.config
         settings: dict[str, Any] = {}
         for name, value in (("coupling_ratio", ratio), ("coupling_offset", offset)):
             if value is not None:
@@ -387,7 +355,7 @@ class Simulation:
     def set_compliance(self, name: str, compliance: float, *, damping: float | None = None) -> None:
         """Change the compliance [rad/(N m) or m/N] of a coupling, tendon equality or loop, by the joint or tendon that
         follows, the loop's name, or a pattern: 0 is hard, inf no constraint; and its damping [s]."""
-        config = self._simulation.plan.config
+        config = self._run.config
         settings = with_entry(config, "compliance", name, compliance)
         if damping is not None:
             settings |= with_entry(config, "compliance_damping", name, damping)
@@ -428,9 +396,9 @@ class Simulation:
             self._recorder.change(change.to_json())
         if after is not self._simulation:
             self._set(after)
-            self._push(told_otherwise(before, after.plan))
+            self._give(told_otherwise(before, after.plan))
 
-    def _whole(self, what: str, values: Numbers, names: tuple[str, ...], now: Real) -> Real:
+    def _whole(self, what: str, values: _State, names: tuple[str, ...], now: Real) -> Real:
         """All entries of a part of the state, those that are not given by name as they are now."""
         if not isinstance(values, Mapping):
             given = numbers_of(what, values)
@@ -477,12 +445,6 @@ class Simulation:
     def __del__(self) -> None:
         if getattr(self, "_recorder", None) is not None:
             self.close()
-
-    def __enter__(self) -> Simulation:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def _close(simulation: weakref.ref[Simulation]) -> None:
