@@ -100,7 +100,7 @@ class Stepped(ABC):
         given: Array = numbers_of(what, values)
         n = () if self.count is None else (self.count,)
         if not any(given.shape in (size, (*n, *size)) for size in sizes):
-            want = f"{(*n, *sizes[0])}, or {sizes[0]} for all" if n else f"{sizes[0]}"
+            want = f"{(*n, *sizes[0])}, or {sizes[0]} for all" if n else " or ".join(map(str, sorted({*sizes})))
             told = f": {', '.join(names[:8])}" if names and not n else ""
             raise UsageError(f"{what} has shape {given.shape}, want {want}{told}")
         return given
