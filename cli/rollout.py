@@ -19,6 +19,7 @@ from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words
 from artsim.cli.progress import caught_signals
 from artsim.cli.rollout_recipe import Sources, job_of, job_of_recipe, recipe
+from artsim.cli.run_controller import typed_policy
 from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.run_summary import (
     HELD_INSIDE,
@@ -35,7 +36,7 @@ from artsim.cli.words import control_files
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.rollouts.draws import STARTS, RolloutConfig, spread_ends
 from artsim.io.rollouts.roll import Outcome, roll
-from artsim.io.rollouts.rollout import check_rollout, refuse_stopped
+from artsim.io.rollouts.rollout import check_rollout, drive_of, policy_facts, refuse_stopped
 from artsim.io.runs.prepare import clamped_controls, late_controls, prepare
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -48,6 +49,7 @@ from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED
+from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import CONVEX
 from artsim.sim.runs.varied import VARIED
 
@@ -173,6 +175,21 @@ def _check_degrees(plan: Plan, names: Sequence[str]) -> None:
     metavar="EXPRESSION",
     help="Sum of this over the steps of each sample, at the state before each: 'hip**2 + 0.1 * hip.velocity**2'.",
 )
+@click.option(
+    "--policy",
+    metavar="FILE.py:FUNCTION|FILE.onnx",
+    help="Inputs of all samples at once: a function of qpos (samples, nq), qvel (samples, nv) and time [s] that gives "
+    "their action (samples, n), controls of actuators, else targets of drives, else torques, or inputs by name; or a "
+    "network of the same (artsim[onnx]). The output holds the inputs that it gave, by which it is replayed.",
+)
+@click.option(
+    "--hold",
+    type=Whole(1, MAX_STEPS),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Steps for which the inputs that --policy gives act.",
+)
 @partial(run_options, otherwise=_OTHERWISE)
 @scene_options
 @sharding_options
@@ -198,6 +215,8 @@ def rollout(
     randomise: tuple[dict[str, tuple[float, float]], list[str]],
     until: str,
     cost: str,
+    policy: str | None,
+    hold: int,
     threads: int | None,
     output: Path | None,
     force: bool,
@@ -225,6 +244,9 @@ def rollout(
         sharding.check(output, inputs, lambda: recipe(RunConfig(), config, sources), force=force)
     elif sharding.count or sharding.resume:
         raise UsageError("--shard, --shards, --scheduler and --resume are for files: give --output")
+    if policy is not None and (sharding.count or sharding.resume):
+        raise UsageError("--policy is asked for all samples at once: no --shard, --shards, --scheduler and --resume")
+    drive = drive_of(config, typed_policy(ctx, policy), hold, output)
     articulation = load_models(models, scene)
     stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
@@ -242,7 +264,12 @@ def rollout(
     with caught_signals() as caught, progress_bar("simulating", samples, unit="samples", show=not quiet) as advance:
         watch: dict[str, Any] = {"progress": advance, "stop": lambda: bool(caught)}
         if output is None:
-            outcome = roll(plan, job.config, controls=controls, given=job.given, threads=threads, **watch)
+            outcome = roll(plan, job.config, controls=controls, given=job.given, drive=drive, threads=threads, **watch)
+        elif drive.policy is not None:
+            facts = {**provenance(" ".join(sys.argv[1:])), "threads": threads, **policy_facts(drive.policy)}
+            files: dict[str, Any] = {"output": output, "force": force, "facts": facts}
+            sampled: dict[str, Any] = {"controls": controls, "given": job.given, "drive": drive}
+            outcome = roll(plan, job.config, **sampled, **files, threads=threads, **watch)
         else:
             facts = {**provenance(" ".join(sys.argv[1:])), "threads": threads}
             made = sharding.compute(job, output, work, force=force, threads=threads, provenance=facts, **watch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +29,28 @@ def typed_controller(ctx: click.Context, config: RunConfig) -> ControllerFunctio
             f"controller {config.controller!r} is not run: Python controllers run only when typed on the command line; "
             f"look at the file, then give --controller {config.controller}, or another --controller"
         )
-    return _python_controller(config.controller)
+    return python_function("--controller", config.controller, 0)
 
 
-def _python_controller(words: str) -> ControllerFunction:
-    """Load FILE.py:FUNCTION. Raises MissingInputError, UsageError."""
+def typed_policy(ctx: click.Context, words: str | None) -> Callable[..., Any] | str | None:
+    """Load the policy FILE.py:FUNCTION of a rollout; another word is the name of an ONNX file.
+
+    Raises UsageError for a function that was not typed on the command line, MissingInputError.
+    """
+    if words is None or ".py:" not in words:
+        return words
+    if ctx.get_parameter_source("policy") != click.core.ParameterSource.COMMANDLINE:
+        raise UsageError(f"--policy {words!r} is not run: Python functions run only when typed on the command line")
+    return python_function("--policy", words, 2)
+
+
+def python_function(option: str, words: str, time: int) -> Callable[..., Any]:
+    """Load FILE.py:FUNCTION, whose argument number `time` is the time [s]. Raises MissingInputError, UsageError."""
     import runpy
 
     path, _, name = words.rpartition(":")
     if not is_file(path):
-        raise MissingInputError(f"--controller: {path}: no such file")
+        raise MissingInputError(f"{option}: {path}: no such file")
     sys.path.insert(
         0, str(Path(path).resolve().parent)
     )  # so that it can import modules beside it, as when Python runs it
@@ -45,18 +58,20 @@ def _python_controller(words: str) -> ControllerFunction:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is the result's
             scope = runpy.run_path(path)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"--controller: {path}: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{option}: {path}: {type(error).__name__}: {error}") from error
     if not callable(scope.get(name)):
-        raise UsageError(f"--controller: {path} has no function {name!r}")
+        raise UsageError(f"{option}: {path} has no function {name!r}")
     function = scope[name]
 
-    def ask(t: float, qpos: Any, qvel: Any) -> Any:
+    def ask(*given: Any) -> Any:
         try:
             with contextlib.redirect_stdout(sys.stderr):
-                return function(t, qpos, qvel)
+                return function(*given)
         except (Exception, SystemExit) as error:
-            raise UsageError(f"--controller: {name} at t = {t:.6g} s: {type(error).__name__}: {error}") from error
+            told = f"{option}: {name} at t = {given[time]:.6g} s: {type(error).__name__}: {error}"
+            raise UsageError(told) from error
 
+    ask.__qualname__ = f"{Path(path).name}:{name}"
     return ask
 
 
@@ -65,4 +80,4 @@ def resumed_controller(ctx: click.Context, words: str) -> ControllerFunction | N
     typed = ctx.get_parameter_source("controller") == click.core.ParameterSource.COMMANDLINE
     if typed and ".py:" not in words:
         raise UsageError(f"--controller {words}: --resume takes the Python function that controlled the run")
-    return _python_controller(words) if typed else None
+    return python_function("--controller", words, 0) if typed else None

@@ -36,7 +36,7 @@ _BESIDE = {
 """Options that are no settings of a run, by the setting after which the help has them."""
 
 GROUPS: Groups = {
-    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise", "until", "cost"),
+    "Samples": ("samples", "start", "spread", "velocity_spread", "randomise", "until", "cost", "policy", "hold"),
     **grouped(SETTINGS, _BESIDE),
     **READING,
     "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"),

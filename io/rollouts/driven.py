@@ -6,14 +6,14 @@ VectorSimulation's robots do, so that it is asked for all at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artsim.io.expressions.language import Compiler
 from artsim.io.expressions.names import OF_LINKS, Names
-from artsim.io.rollouts.sample_inputs import action_of
+from artsim.io.rollouts.sample_inputs import SampleControls, action_of
 from artsim.io.runs.held_inputs import input_names, numbers_of, pushed_places
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.progress import warm
@@ -42,6 +42,7 @@ class Drive(NamedTuple):
     cost: str = ""  # which is summed over the steps, at the state before each
     policy: Policy | None = None
     hold: int = 1  # steps for which the inputs that the policy gives act
+    keeps_inputs: bool = False  # whether these are kept, so that samples can be simulated again without the policy
 
     def __bool__(self) -> bool:
         return bool(self.until or self.cost or self.policy)
@@ -64,8 +65,9 @@ class DrivenRoller:
         self._policy, self._hold = drive.policy, drive.hold
         self.results, self.solved_alone = results, 0
         self.samples, self.task = len(results.reason), (drive, threads)
-        self._plan, self._controls = plan, controls
+        self._plan, self._controls, self._keeps_inputs = plan, controls, drive.keeps_inputs
         self._fleet, self._before = Fleet(plan, controls, len(results.reason), threads, raters), 0
+        self.acted: Sequence[Controls] = ()  # the inputs of each sample as they acted, if they are kept
 
     def begin(self, controls: Controls) -> None:
         """See Roller."""
@@ -79,6 +81,7 @@ class DrivenRoller:
         given = variations.controls or [self._controls]
         inputs, begins = control_tables(self._plan, given), given[0].start_step.tolist()
         pushes = _Pushes(self._plan, variations)
+        kept = _KeptInputs(self._plan, inputs, begins, self._hold) if self._keeps_inputs else None
         step, steps, every = 0, self._plan.config.steps, self._plan.config.every
         while step < steps:
             if step in begins:
@@ -92,7 +95,11 @@ class DrivenRoller:
             if not len(going):
                 break
             if step % self._hold == 0:
-                self._act(count, step, going)
+                names = self._act(count, step, going)
+                if kept is not None:
+                    kept.track(names, count)
+            if kept is not None:
+                kept.keep(step, fleet, count)
             ahead = self._ahead(step, [*begins, *pushes.after(step)])
             row, beside = divmod(step, every)
             fleet.step(ahead, record=not beside)
@@ -104,6 +111,7 @@ class DrivenRoller:
             if stop():
                 return False
         self._finish(step)
+        self.acted = () if kept is None else kept.controls()
         return True
 
     def _begin(self, variations: Variations) -> None:
@@ -148,8 +156,8 @@ class DrivenRoller:
             own = np.isin(found["robot"], samples)
             results.contacts.add(found.pop("robot")[own], {name: values[own] for name, values in found.items()})
 
-    def _act(self, count: int, step: int, going: Array) -> None:
-        """Set the inputs that the policy gives. Raises UsageError for others than it should."""
+    def _act(self, count: int, step: int, going: Array) -> Iterable[str]:
+        """Set the inputs that the policy gives; their names. Raises UsageError for others than it should."""
         fleet, time = self._fleet, step * self._plan.dt
         answer = self._policy(fleet.qpos[:count].copy(), fleet.qvel[:count].copy(), time)
         named = answer if isinstance(answer, Mapping) else {action_of(self._plan): answer}
@@ -167,6 +175,7 @@ class DrivenRoller:
             if len(wrong):
                 raise StoppedError(f"policy: {name} of sample {wrong[0]} at t = {time:.6g} s is not finite")
             fleet.inputs[name][going, :width] = whole[going]
+        return named.keys()
 
     def _finish(self, step: int) -> None:
         """Read the final states, stops and depths of samples."""
@@ -177,6 +186,41 @@ class DrivenRoller:
         results.unsolved[:], results.residual[:] = fleet.unsolved, fleet.worst_residual
         results.start_depth[:], results.sunk[:], results.held[:] = fleet.contact_tallies()
         self.solved_alone = fleet.solved_alone - self._before
+
+
+class _KeptInputs:
+    """The inputs of samples as they act, row by row, but for pushes that samples have of their own."""
+
+    def __init__(self, plan: Plan, tables: Mapping[str, Array], begins: Sequence[int], hold: int) -> None:
+        """`tables`: the inputs that were given (n, rows, ·), of each sample or of all; rows begin at `begins`."""
+        steps = plan.config.steps
+        self._starts = np.unique([*(begin for begin in begins if begin < steps), *range(0, steps, hold)])
+        row = np.searchsorted(begins, self._starts, side="right") - 1
+        self._given = {name: table[:, row] for name, table in tables.items()}
+        self._acted = dict[str, Array]()
+        self._first = len(plan.control) - len(plan.pushed.held)  # of the wrenches among the controls
+
+    def track(self, names: Iterable[str], samples: int) -> None:
+        """Keep these inputs from now on."""
+        for name in names:
+            if name not in self._acted:
+                given = self._given[name]
+                self._acted[name] = np.array(np.broadcast_to(given, (samples, *given.shape[1:])))
+
+    def keep(self, step: int, fleet: Fleet, samples: int) -> None:
+        """Keep the inputs that act from this step on, if a row begins here."""
+        row = int(np.searchsorted(self._starts, step))
+        if row == len(self._starts) or self._starts[row] != step:
+            return
+        for name, values in self._acted.items():
+            width = self._first if name == "control" else values.shape[2]
+            values[:, row, :width] = fleet.inputs[name][:samples, :width]
+
+    def controls(self) -> Sequence[Controls]:
+        """The inputs of each sample, or those of all."""
+        first = Controls(self._starts, **{name: values[0] for name, values in self._given.items()})
+        own = {name: values for name, values in self._given.items() if len(values) > 1} | self._acted
+        return SampleControls(first, own) if own else [first]
 
 
 class _Pushes:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from artsim.io.format import schema
-from artsim.io.output_file.batch_file import BatchWriter, Content
+from artsim.io.output_file.batch_file import BatchWriter, Content, check_name
+from artsim.io.output_file.claim import check_output
 from artsim.io.rollouts.content import content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
 from artsim.io.rollouts.driven import Drive, criteria_of, make_driven_roller
@@ -174,6 +175,8 @@ def roll(
         if complete:
             stream.keep_rollers()
         return stream.outcome(complete)
+    if drive is not None and drive.policy is not None:
+        return _write_driven(stream, Path(output), facts or {}, force=force, progress=progress, stop=stop)
     layout = content or content_of(plan, config, stream.draws, controls, samples, facts or {})
     with BatchWriter(output, layout, force=force) as writer:
 
@@ -201,6 +204,30 @@ def roll(
         return stream.outcome(complete, **written)
 
 
+def _write_driven(
+    stream: Stream,
+    output: Path,
+    facts: Mapping[str, str | int | float],
+    *,
+    force: bool,
+    progress: Callable[[int], None] | None,
+    stop: Callable[[], bool] | None,
+) -> Outcome:
+    """Simulate all samples by a policy, then write them with the inputs that it gave, by which they are simulated again
+    without it. Nothing is written if it is stopped."""
+    check_name(output)
+    check_output(output, force=force)
+    found: list[dict[str, Array]] = []
+    if not stream.run(lambda _, block: found.append(block), progress, stop):
+        return stream.outcome(False)
+    (block,), rows = found, len(found[0]["status"])
+    layout = content_of(stream.plan, stream.config, stream.draws, stream.acted, stream.samples, facts)
+    with BatchWriter(output, layout, force=force) as writer:
+        writer.write(0, rows, block)
+        writer.commit()
+        return stream.outcome(True, output=writer.path, bytes=writer.bytes)
+
+
 class Stream:
     """The stream of samples: every thread takes block after block, simulates it and hands it on."""
 
@@ -217,9 +244,9 @@ class Stream:
         drive: Drive | None = None,
     ) -> None:
         """`controls`: one for all of the samples, or one for each of them."""
-        self.plan, self._strict = plan, strict
+        self.plan, self.config, self._strict = plan, config, strict
         self.draws = Draws(plan, config, given)
-        self._controls, self._samples = controls, samples
+        self._controls, self.samples = controls, samples
         self._drive = drive or Drive(config.until, config.cost)
         crew = 1 if self._drive.policy is None else threads  # a policy is asked for all samples at once
         threads //= crew
@@ -277,12 +304,19 @@ class Stream:
         for roller in self._rollers:
             keep_roller(self.plan, roller)
 
+    @property
+    def acted(self) -> Sequence[Controls]:
+        """The inputs of each sample as they acted, which a policy gave."""
+        (roller,) = self._rollers
+        assert isinstance(roller, DrivenRoller)
+        return roller.acted
+
     def missing(self) -> list[tuple[int, int]]:
         """The blocks of samples that are not done, counted from the first of the stream: from, and to before."""
-        first, count = self._samples.start, len(self._samples)
+        first, count = self.samples.start, len(self.samples)
         return [
             (start - first, min(start - first + self._block, count))
-            for start in sorted({*self._samples[:: self._block]} - {*self._taken})
+            for start in sorted({*self.samples[:: self._block]} - {*self._taken})
         ]
 
     @property
@@ -300,8 +334,8 @@ class Stream:
             start = next(self._starts, None)
             if start is None:
                 return None
-            stop, each = min(start + self._block, self._samples.stop), self._controls
-            own = each[start - self._samples.start : stop - self._samples.start] if len(each) > 1 else ()
+            stop, each = min(start + self._block, self.samples.stop), self._controls
+            own = each[start - self.samples.start : stop - self.samples.start] if len(each) > 1 else ()
             return start, self.draws.read(start, stop, own)
 
     def _asked(self, stop: Callable[[], bool] | None) -> bool:

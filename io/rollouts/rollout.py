@@ -24,6 +24,7 @@ from artsim.io.rollouts.content import sample_labels
 from artsim.io.rollouts.draws import GIVEN, STARTS, RolloutConfig
 from artsim.io.rollouts.driven import Drive, Policy
 from artsim.io.rollouts.given import COLUMNS, STATE, Given, given_values
+from artsim.io.rollouts.onnx_policy import OnnxPolicy
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
 from artsim.io.runs.named import joined
@@ -137,7 +138,7 @@ def rollout(
     output: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     force: bool = False,
-    policy: Policy | None = None,
+    policy: Policy | str | os.PathLike[str] | None = None,
     hold: int = 1,
     check: bool = False,
     progress: bool = False,
@@ -180,17 +181,18 @@ def rollout(
         for name, values in by_sample.items():
             arrays[name][start : start + len(values)] = values
 
+    drive = drive_of(config, policy, hold, output)
     with progress_bar("simulating", samples, unit="samples", show=progress) as advance:
         outcome = roll(
             plan,
             config,
             controls=check_rollout(plan, config, given),
             given=values,
-            drive=_drive(config, policy, hold, output),
+            drive=drive,
             output=output,
             threads=threads or available_cores(),
             force=force,
-            facts=None if output is None else provenance("artsim.rollout"),
+            facts=None if output is None else provenance("artsim.rollout") | policy_facts(drive.policy),
             on_block=None if output is not None else keep,
             progress=advance,
         )
@@ -203,19 +205,24 @@ def rollout(
     return MemoryRollout(plan, arrays, outcome, [touched[start] for start in sorted(touched)])
 
 
-def _drive(config: RolloutConfig, policy: Policy | None, hold: int, output: object) -> Drive:
-    """What is done between steps. Raises UsageError."""
+def drive_of(config: RolloutConfig, policy: Policy | str | os.PathLike[str] | None, hold: int, output: object) -> Drive:
+    """What is done between steps; `policy`: a function, or the name of an ONNX file. Raises UsageError."""
     if not 1 <= hold <= MAX_STEPS:
         raise UsageError(f"hold is {hold}, want a number of steps from 1")
     if policy is None and hold != 1:
         raise UsageError("hold is for the inputs that a policy gives")
+    if isinstance(policy, str | os.PathLike):
+        policy = OnnxPolicy(policy)
     if policy is not None and not callable(policy):
-        raise UsageError(f"policy is {policy!r}, want a function of qpos, qvel and time")
-    if policy is not None and output is not None:
-        raise UsageError(
-            "a file holds inputs from which it is made again, which a policy does not tell before: no output"
-        )
-    return Drive(config.until, config.cost, policy, hold)
+        raise UsageError(f"policy is {policy!r}, want a function of qpos, qvel and time, or an ONNX file")
+    return Drive(config.until, config.cost, policy, hold, policy is not None and output is not None)
+
+
+def policy_facts(policy: Policy | None) -> dict[str, str]:
+    """Attributes of /provenance that tell of the policy whose inputs a file holds."""
+    if policy is None:
+        return {}
+    return {"policy": str(getattr(policy, "__qualname__", None) or type(policy).__name__)}
 
 
 def _tables(randomise: Mapping[str, Any], samples: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -75,7 +75,8 @@ WORDS = {
 }
 # options without numbers; those of files are tried in tests/test_manifest.py
 TEXTS = {
-    *("keyframe", "base", "packages", "mesh_root", "srdf", "loops", "controller", "record", "wrench_frame", "output"),
+    *("keyframe", "base", "packages", "mesh_root", "srdf", "loops", "controller", "policy", "record", "wrench_frame"),
+    "output",
     *(
         "drive_mode",
         "drive_limit_kind",

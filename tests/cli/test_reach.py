@@ -275,7 +275,7 @@ def test_every_option_is_in_a_group_of_the_help(name: str) -> None:
 
 def test_a_rollout_offers_what_it_takes() -> None:
     text = invoke("rollout", "--help").output
-    assert "FILE.py:FUNCTION" not in text
+    assert "--controller FILE" not in text
     assert f"Known: {', '.join(ROLLOUT_RECORDABLE)}." in " ".join(text.split())
     assert "delassus" not in text
 

@@ -133,7 +133,6 @@ def test_a_policy_is_asked_for_all_samples_at_once_and_drives_them() -> None:
         ({"policy": lambda q, v, t: np.zeros((3, 6))}, r"policy: torque has shape \(3, 6\), want \(3, 7\), or \(7,\)"),
         ({"policy": lambda q, v, t: {"tork": 0}}, "policy: 'tork' is not known; did you mean 'torque'"),
         ({"policy": 1}, "policy is 1, want a function"),
-        ({"policy": lambda q, v, t: 0 * q, "output": "out.h5"}, "no output"),
     ],
 )
 def test_what_is_refused(given: dict[str, Any], told: str) -> None:
