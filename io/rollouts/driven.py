@@ -27,7 +27,7 @@ from artsim.sim.runs.packable import reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Criteria, Rater, rating_kernels
 from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDED, PackRoller, Results, Roller, Stop
-from artsim.sim.runs.varied import Variations, own_pushes
+from artsim.sim.runs.varied import PUSHES, Variations, own_pushes
 from artsim.sim.runs.wrench_inputs import push_steps
 
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
@@ -118,7 +118,7 @@ class DrivenRoller:
         """Begin with these samples; the other robots of the fleet take no steps."""
         fleet, count = self._fleet, len(variations)
         some = np.arange(count)
-        if variations.factors:
+        if {*variations.factors} - {*PUSHES}:
             self.samples = 0  # their arrays differ from the plan's
             fleet.vary(some, variations.factors)
         fleet.reset(some, variations.qpos, variations.qvel, np.tile(self._plan.activation, (count, 1)))

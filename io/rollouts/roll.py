@@ -21,7 +21,7 @@ from artsim.io.output_file.batch_file import BatchWriter, Content, check_name
 from artsim.io.output_file.claim import check_output
 from artsim.io.rollouts.content import content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
-from artsim.io.rollouts.driven import Drive, criteria_of, make_driven_roller
+from artsim.io.rollouts.driven import Drive, DrivenRoller, criteria_of, make_driven_roller
 from artsim.io.rollouts.given import COLUMNS, NOTHING, Given
 from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
 from artsim.io.runs.named import named_contacts

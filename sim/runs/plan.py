@@ -103,6 +103,11 @@ class Plan:
         return float(self.inputs["time_step"][0])
 
     @cached_property
+    def pushed_by_sample(self) -> Plan:
+        """The plan of samples that have pushes of their own: its controls hold none."""
+        return replace(self, pushed=self.pushed._replace(by_sample=True))
+
+    @cached_property
     def spare(self) -> list[Any]:
         """Rollers of this plan that have run, for further rollouts; see sampled_runs.take_roller."""
         return []

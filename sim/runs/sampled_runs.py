@@ -39,7 +39,7 @@ from artsim.sim.runs.packable import (
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Rater
 from artsim.sim.runs.sample_contacts import SampleContacts
-from artsim.sim.runs.varied import Variations, VariedArrays, own_pushes, with_own_contacts
+from artsim.sim.runs.varied import PUSHES, Variations, VariedArrays, own_pushes, with_own_contacts
 from artsim.sim.runs.wrench_inputs import with_own_pushes
 from artsim.sim.stepping.allocation import block_shapes
 from artsim.sim.stepping.packs import (
@@ -281,7 +281,7 @@ class PackRoller:
         """See Roller."""
         results, data = self.results, self.pack.lanes.data
         results.contacts.clear()
-        if variations.factors:
+        if {*variations.factors} - {*PUSHES}:
             self.samples = 0  # their arrays differ from the plan's
         if self._rater is not None:
             self._rater.begin()

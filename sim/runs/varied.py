@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 import numpy as np
 
@@ -130,7 +130,7 @@ def own_pushes(plan: Plan, factors: Mapping[str, Array], samples: int) -> tuple[
 
 def with_pushes_by_sample(plan: Plan, varied: Iterable[str]) -> Plan:
     """The plan of samples that vary these properties: its controls hold no pushes where each sample has its own."""
-    return replace(plan, pushed=plan.pushed._replace(by_sample=True)) if {*varied} & {*PUSHES} else plan
+    return plan.pushed_by_sample if {*varied} & {*PUSHES} else plan
 
 
 def refuse_varied(plan: Plan, given: Mapping[str, Array]) -> None:

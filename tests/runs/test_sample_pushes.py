@@ -172,3 +172,14 @@ def test_fleets_do_not_take_pushes_as_properties(tmp_path: Path) -> None:
     )
     assert done.exit_code == 2
     assert "'push.lid.fx' is of no part of this robot; known: parts box; axes fx, fy, fz, tx, ty, tz" in done.output
+
+
+def test_a_rollout_with_other_pushes_leaves_the_next_one_as_it_is() -> None:
+    """Rollers that are kept for later rollouts keep no push."""
+    robot = artsim.load(BOX)
+    for more in ({}, {"until": "time > 100"}):
+        before = rolled(robot, **more)
+        drawn = rolled(robot, randomise=DRAWN, **more)
+        assert rolled(robot, **more)["qvel"].tobytes() == before["qvel"].tobytes()
+        assert rolled(robot, randomise=DRAWN, **more)["qvel"].tobytes() == drawn["qvel"].tobytes()
+        assert not rolled(robot, push=(), **more)["qvel"].any()
