@@ -733,7 +733,7 @@ def test_starts_drawn_within_limits_are_those_of_a_batch() -> None:
         (("--spread", "1", "--start", "normal"), "spread is about the given start"),
         (
             ("--record", "delassus"),
-            "a rollout has no room for 'delassus', of which a step has any number: take the sample",
+            "a rollout does not record 'delassus': take the sample",
         ),
         (("--seed", "-1"), "seed -1: want 0"),
         (("-o", "out.txt"), "want a name that ends in .h5, .hdf5 or .npz"),
