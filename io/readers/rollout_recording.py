@@ -9,7 +9,7 @@ import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.format.variable import Variable
-from artsim.io.gate.values import read_texts, read_whole, reading
+from artsim.io.gate.values import ROWS_BYTES, read_texts, read_whole, reading, refuse_unpacking, row_bytes
 from artsim.io.readers.contact_table import check_contacts, check_table_shape
 from artsim.io.readers.output import read_labels
 from artsim.io.readers.sampled_output import SampledOutput
@@ -91,8 +91,12 @@ class RolloutRecording(SampledOutput):
         ends, stop = self._ends_of_contacts(), max(start, stop)
         found = {"contact_count": self.read_stored("contact_count", start, stop)}
         with reading(self.path):
+            rows = slice(int(ends[start]), int(ends[stop]))
             for name in schema.SAMPLE_CONTACT_TABLE:
-                found[name] = self._file["contact"][name][int(ends[start]) : int(ends[stop])]
+                dataset = self._file["contact"][name]
+                if not dataset.is_virtual:  # those of shards have been checked
+                    refuse_unpacking(self.path, dataset, (rows.stop - rows.start) * row_bytes(dataset), ROWS_BYTES)
+                found[name] = dataset[rows]
         check_contacts(self.path, self.labels, found)
         return found
 
@@ -111,12 +115,14 @@ class RolloutRecording(SampledOutput):
     def _ends_of_contacts(self) -> Array:
         """The ends of the samples' contacts in the table, beginning with 0 (samples + 1,)."""
         if self._contact_ends is None:
-            size = max(1, _BLOCK_SAMPLES // max(1, self.rows))
-            starts = range(0, self.samples, size)
-            blocks = (np.maximum(self.read_stored("contact_count", k, k + size), 0).sum(axis=1) for k in starts)
-            ends = np.concatenate([[0], np.cumsum(np.concatenate([np.zeros(0, np.int64), *blocks]))])
             with reading(self.path):
                 there = {len(self._file["contact"][name]) for name in schema.SAMPLE_CONTACT_TABLE}
+            size, most = max(1, _BLOCK_SAMPLES // max(1, self.rows)), max(there)
+            of_samples = [np.zeros(0, np.int64)]
+            for start in range(0, self.samples, size):
+                count = np.maximum(self.read_stored("contact_count", start, start + size), 0)
+                of_samples.append(np.minimum(count, most + 1).sum(axis=1))  # whose sum does not overflow
+            ends = np.concatenate([[0], np.cumsum(np.concatenate(of_samples))])
             if there != {int(ends[-1])}:
                 raise ModelError(f"{self.path}: /rollout/contact_count does not fit the contacts in the file")
             self._contact_ends = ends

@@ -119,6 +119,7 @@ def read_run(path: Path) -> None:
     """As `artsim info`, with all that a run again would read."""
     from artsim.io.readers.open_output import open_output
     from artsim.io.readers.recording import Recording
+    from artsim.io.readers.rollout_recording import RolloutRecording
 
     with open_output(path) as output:
         _ = output.summary(), output.model_text, output.config, output.kept
@@ -127,6 +128,8 @@ def read_run(path: Path) -> None:
             for name in output.variables:
                 output.read(name, 0, 100)
             output.read_contacts(0, 100)
+        if isinstance(output, RolloutRecording):
+            _ = output.controls, output.read_contacts(0, 100)
 
 
 def read_resumed(path: Path) -> None:
@@ -247,7 +250,16 @@ def run_seed() -> list[bytes]:
         path = Path(folder) / "run.h5"
         model = ROOT / "robots" / "two_finger_gripper.urdf"
         artsim.simulate(artsim.load(model), steps=6, output=path, checkpoint=3).close()  # type: ignore[union-attr]
-        return [path.read_bytes(), *kept(".h5")]
+        many = Path(folder) / "rollout.h5"
+        balls = ROOT / "robots" / "floating_box.urdf"
+        touching = {
+            "ground": True,
+            "push": ["box=1,0,0@0.002"],
+            "randomise": {"push": (0, 1)},
+            "record": ("+contacts",),
+        }
+        artsim.rollout(artsim.load(balls), samples=3, steps=4, output=many, **touching).close()  # type: ignore[union-attr, arg-type]
+        return [path.read_bytes(), many.read_bytes(), *kept(".h5")]
 
 
 def lattices() -> list[bytes]:
