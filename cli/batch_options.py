@@ -13,17 +13,16 @@ from artsim.cli.grouped import READING, Groups, grouped
 from artsim.cli.options import OneModelOptions
 from artsim.cli.setting_options import option_of
 from artsim.cli.words import pairs_of
-from artsim.io.batches.configuration import BATCH_SETTINGS, KNOWN, BatchConfig
+from artsim.io.batches.configuration import BATCH_SETTINGS, NAMED, BatchConfig
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import UsageError
-from artsim.sim.quantities.catalogue import OF_CONSTRAINTS, needed_inputs, resolve
+from artsim.sim.quantities.catalogue import OF_CONSTRAINTS, WITH_WRENCH, needed_inputs, resolve
 
 R = TypeVar("R")
 
 _SCALES = {"velocity": "qvel", "acceleration": "qacc", "torque": "tau", "wrench": "wrench"}
 _COUNT = re.compile("[0-9]{1,18}")
-_WITH_WRENCH = {"external_force", "inverse_dynamics", "forward_dynamics"}
 
 
 def names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -100,7 +99,7 @@ def batch_config(
     Raises UsageError, also for options without effect.
     """
     if not options["compute"]:
-        raise UsageError(f"give --compute NAME,…; known: {KNOWN}")
+        raise UsageError(f"give --compute NAME,…; known: {NAMED}, derivatives")
     if model == "-" and options["input"] == "-":
         raise UsageError("MODEL and --input cannot both be standard input")
     load = {**load_options, "packages": {name: str(folder) for name, folder in load_options["packages"].items()}}
@@ -137,7 +136,7 @@ def _check_scales(ctx: click.Context, config: BatchConfig) -> list[str]:
         if config.samples is None and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
             raise UsageError(f"--{name} is for --samples")
     for name, given in _SCALES.items() if config.samples is not None else ():
-        used = given in needed or (given == "wrench" and bool(_WITH_WRENCH & set(quantities)))
+        used = given in needed or (given == "wrench" and not WITH_WRENCH.isdisjoint(quantities))
         if getattr(config, name) > 0 and not used:
             raise UsageError(f"--{name} does nothing: {', '.join(quantities)} needs no {given}")
         if getattr(config, name) == 0 and given in needed:

@@ -17,7 +17,7 @@ from artsim.cli.options import OneModelOptions, model_options, reading_words, se
 from artsim.cli.setting_options import option_of
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import read_base_pose, read_by_name, read_wrenches
-from artsim.io.batches.configuration import BATCH_SETTINGS, KNOWN
+from artsim.io.batches.configuration import BATCH_SETTINGS, NAMED
 from artsim.io.format import schema
 from artsim.io.format.labels import Labels, entry_names, entry_units, labels_of
 from artsim.io.format.variable import Variable, unit_of
@@ -103,7 +103,9 @@ def compute(
     try:
         wanted = resolve([word for word in quantities if word not in arguments])
     except UsageError as error:
-        raise UsageError(f"{error} (known: {KNOWN})" if "known:" not in str(error) else str(error)) from None
+        raise UsageError(
+            f"{error} (known: {NAMED}, derivatives)" if "known:" not in str(error) else str(error)
+        ) from None
     set_arguments(load_options, arguments)
     articulation = load_articulation(model, **load_options)
     config = RunConfig(

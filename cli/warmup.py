@@ -17,7 +17,7 @@ from artsim.sim.foundation.jit import Entry, build
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.targets import LEVELS, level
 from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
-from artsim.sim.quantities.compute_records import COMPUTE
+from artsim.sim.quantities.compute_records import COMPUTE, DERIVATIVE_ROWS
 from artsim.sim.quantities.pose_constraints import pose_entry
 from artsim.sim.quantities.program import EVALUATE
 from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
@@ -55,7 +55,8 @@ from artsim.sim.stepping.packs import (
     "--more",
     is_flag=True,
     help="Also those of other solvers and, for the default one, of damping and limits of links, --continuous, "
-    "rangefinders, delays, constraints of poses and `artsim bench`, which are otherwise compiled at their first use.",
+    "rangefinders, delays, constraints of poses, derivatives and `artsim bench`, which are otherwise compiled at their "
+    "first use.",
 )
 def warmup(levels: tuple[str, ...], into: Path | None, more: bool) -> None:
     """Compile the kernels that most runs, batches and rollouts need and that are not in the cache yet, in minutes."""
@@ -99,7 +100,9 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
 
 
 def _others() -> Iterator[tuple[Entry, int]]:
-    """The kernels that fewer need."""
+    """The kernels that fewer need, in their widths."""
+    for width in (1, WIDTH):
+        yield DERIVATIVE_ROWS, width
     yield rater_of_packs(), WIDTH
     for solver in SOLVERS.values():
         if solver != SOLVERS["newton"]:

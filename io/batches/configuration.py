@@ -13,12 +13,14 @@ from artsim.io.inputs.sampling import DISTRIBUTIONS, UNIFORM
 from artsim.io.shards.shards import absolute
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
-from artsim.sim.quantities.catalogue import GROUPS, QUANTITIES, SYMMETRIC, WITH_WRENCH, resolve
+from artsim.sim.quantities.catalogue import DERIVATIVES, GROUPS, QUANTITIES, SYMMETRIC, WITH_WRENCH, resolve
 from artsim.sim.runs.reading import COMMON
 from artsim.sim.runs.setting import FROM_0, NAMES, NUMBERS, TEXT, WHOLE, Bounds, Group, Kind, by_name, settings_of
 from artsim.sim.runs.settings import SETTINGS
 
 KNOWN = ", ".join([*QUANTITIES, *GROUPS])
+NAMED = ", ".join(name for name in (*QUANTITIES, *GROUPS) if name not in DERIVATIVES and "deriv" not in name)
+"""Those that a message has room for."""
 SEEDS = Bounds("a whole number from 0", 0)
 GRID = by_name(
     "grid", "LOW, HIGH, N by joint", lambda axis: isinstance(axis, tuple) and len(axis) == 3, "JOINT=LOW:HIGH:N"
@@ -44,7 +46,8 @@ class BatchConfig:
     quantities: tuple[str, ...] = COMMON(
         (),
         f"Quantities to compute: {KNOWN}. (delassus is K = J M⁻¹ Jᵀ of couplings, loops and equalities of "
-        "tendons; with contacts, limits and drives: `artsim run --record +delassus`.)",
+        "tendons; with contacts, limits and drives: `artsim run --record +delassus`. Names in _dq, _dv, _dtau are "
+        "derivatives by position, velocity, force.)",
         NAMES,
     )
     samples: int | None = COMMON(

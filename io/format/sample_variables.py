@@ -128,6 +128,79 @@ SAMPLES: dict[str, Variable] = {
         "K = J M^-1 J^T: velocity of a constraint row per impulse of another; J is constraint_jacobian, M "
         "mass_matrix; the compliance (cfm) of rows that give way is not included, other than in /delassus of runs",
     ),
+    "batch/gravity_derivative": line(
+        "sample dof dof2",
+        "{force_units} per (dof_units s)",
+        "derivative of gravity",
+        "of the joint forces `gravity` (first index) by the position (second index); as in all that follow, along unit "
+        "velocity of a degree of freedom",
+    ),
+    "batch/inverse_dynamics_dq": line(
+        "sample dof dof2",
+        "{force_units} per (dof_units s)",
+        "derivative of inverse dynamics by position",
+        "of `inverse_dynamics` at constant qvel, qacc and wrench",
+    ),
+    "batch/inverse_dynamics_dv": line(
+        "sample dof dof2",
+        "{force_units} per dof_units",
+        "derivative of inverse dynamics by velocity",
+        "of `inverse_dynamics`; the one by qacc is mass_matrix",
+    ),
+    "batch/forward_dynamics_dq": line(
+        "sample dof dof2",
+        "{dof_units}/s per (dof_units s)",
+        "derivative of forward dynamics by position",
+        "of `forward_dynamics` at constant qvel, tau and wrench",
+    ),
+    "batch/forward_dynamics_dv": line(
+        "sample dof dof2",
+        "{dof_units}/s per dof_units",
+        "derivative of forward dynamics by velocity",
+        "of `forward_dynamics`",
+    ),
+    "batch/forward_dynamics_dtau": line(
+        "sample dof dof2",
+        "{dof_units}/s per force_units",
+        "derivative of forward dynamics by force",
+        "of `forward_dynamics` by tau: inverse_mass_matrix",
+    ),
+    "batch/link_velocity_dq": line(
+        "sample link twist dof",
+        "{twist_units} per (dof_units s)",
+        "derivative of the link velocity by position",
+        "of `link_velocity` at constant qvel; the one by qvel is jacobian",
+    ),
+    "batch/link_acceleration_dq": line(
+        "sample link twist dof",
+        "{twist_units}/s per (dof_units s)",
+        "derivative of the link acceleration by position",
+        "of `link_acceleration` at constant qvel and qacc",
+    ),
+    "batch/link_acceleration_dv": line(
+        "sample link twist dof",
+        "{twist_units}/s per dof_units",
+        "derivative of the link acceleration by velocity",
+        "of `link_acceleration`; the one by qacc is jacobian",
+    ),
+    "batch/momentum_dq": line(
+        "sample twist dof",
+        "kg m/s (linear), kg m^2/s (angular), per (dof_units s)",
+        "derivative of the momentum by position",
+        "of `momentum` at constant qvel; the one by qvel is centroidal_momentum_matrix",
+    ),
+    "batch/momentum_rate_dq": line(
+        "sample twist dof",
+        "N (linear), N m (angular), per (dof_units s)",
+        "derivative of the momentum's rate by position",
+        "of centroidal_momentum_matrix qacc + centroidal_bias",
+    ),
+    "batch/momentum_rate_dv": line(
+        "sample twist dof",
+        "N (linear), N m (angular), per dof_units",
+        "derivative of the momentum's rate by velocity",
+        "of centroidal_momentum_matrix qacc + centroidal_bias",
+    ),
     "batch/status": line(
         "sample",
         "1",

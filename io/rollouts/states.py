@@ -13,7 +13,6 @@ from artsim.io.runs.stepped import Numbers
 from artsim.sim.articulation.turn_limits import axis_couplings
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
-from artsim.sim.quantities.evaluation import Evaluation
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.plan import Plan
@@ -31,10 +30,16 @@ from artsim.sim.runs.varied import (
 
 def quantities_of(robot: Robot, fleet: Fleet, quantities: Sequence[str]) -> tuple[dict[str, Array], Callable[[], None]]:
     """Quantities of `robot.compute`, links at their origins, of all robots of a fleet as arrays (n, …) by name; and the
-    call that sets them to those of the present state."""
-    evaluation = Evaluation(robot.model, robot.labels, quantities, at="origin")
-    warm(evaluation.entries)
+    call that sets them to those of the present state.
+
+    Raises UsageError: an unknown quantity, or one that needs more than a state.
+    """
+    evaluation = robot.evaluation(quantities, at="origin")
     states = dict(zip(("qpos", "qvel"), fleet.in_packs, strict=True))
+    for name in evaluation.inputs:
+        if name not in states:
+            raise UsageError(f"{', '.join(quantities)}: needs {name}, which a state has not; robot.compute takes it")
+    warm(evaluation.entries)
     rows = len(states["qpos"])
     _, outputs = evaluation.allocate(rows)
     call = evaluation.bound({name: states[name] for name in evaluation.inputs}, outputs)

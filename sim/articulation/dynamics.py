@@ -62,13 +62,20 @@ def inverse_dynamics(model: Model, v: Lanes1, a: Lanes1, data: Workspace, tau: L
     Needs `kinematics` and `world_inertia`. Leaves in data the accelerations and, per body, force and torque through
     its joint.
     """
+    body_forces(model, v, a, data)
+    gather_forces(model, data, tau)
+
+
+@njit
+def body_forces(model: Model, v: Lanes1, a: Lanes1, data: Workspace) -> None:
+    """Accelerations at v and a (nv,), and the force and torque about its origin that each body needs for its own, into
+    data. O(nb)."""
     accelerations(model, v, a, data)
     for i in range(1, model.body_parent.shape[0]):
         w = row_of(data.angular_velocity, i)
         A = pair_of(data.acceleration, data.angular_acceleration, i)
         F = newton_euler(model.body_mass[i], row_of(data.moment, i), data.inertia, i, w, A)
         set_pair(data.force, data.torque, i, F)
-    gather_forces(model, data, tau)
 
 
 @njit
@@ -221,6 +228,29 @@ def solve_part(L: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1, x: L
                 y = y - L[i, c] * x[c]
             j = parent[start]
         x[i] = y
+
+
+@njit
+def solve_rows(L: Lanes2, inverse_pivot: Lanes1, parent: Ints1, run: Ints1, X: Lanes2) -> None:
+    """X (n, m) = H⁻¹ X for the factorised H, whole rows at a time: columns would wait for their own sums.
+    O(n m d)."""
+    m = X.shape[1]
+    for i in range(X.shape[0] - 1, -1, -1):
+        j = parent[i]
+        while j >= 0:
+            start = run[j]
+            for c in range(start, j + 1):
+                subtract_row(X, c, i, 0, m, L[i, c])
+            j = parent[start]
+    for i in range(X.shape[0]):
+        for k in range(m):
+            X[i, k] = X[i, k] * inverse_pivot[i]
+        j = parent[i]
+        while j >= 0:
+            start = run[j]
+            for c in range(start, j + 1):
+                subtract_row(X, i, c, 0, m, L[i, c])
+            j = parent[start]
 
 
 @njit

@@ -28,7 +28,7 @@ def singular_links(compiled: Compiled, tendons: Sequence[Tendon] = ()) -> list[s
     inertias below any plausible robot's count as they are.
     """
     model = compiled.model
-    bad = _singular_dofs(model, _moments(compiled, tendons))
+    bad = _singular_dofs(model, fixed_moments(compiled, tendons))
     first_link = {
         int(body): name for name, body in zip(reversed(compiled.labels.links), model.link_body[::-1], strict=True)
     }
@@ -61,7 +61,7 @@ def _singular_dofs(model: Model, J: Real) -> list[int]:
     return [int(model.independent_dof[a]) for a in np.flatnonzero(own <= _ON_AXIS * scale)]
 
 
-def _moments(compiled: Compiled, tendons: Sequence[Tendon]) -> Real:
+def fixed_moments(compiled: Compiled, tendons: Sequence[Tendon]) -> Real:
     """√armature J (k, nv) of the fixed tendons among them."""
     dofs = {name: k for k, name in enumerate(compiled.labels.dofs)}
     fixed = [tendon for tendon in tendons if tendon.kind == "fixed" and tendon.armature > 0]

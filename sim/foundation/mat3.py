@@ -8,7 +8,7 @@ loop's index into a tuple would be looked up at run time.
 from __future__ import annotations
 
 from artsim.sim.foundation.jit import inlined
-from artsim.sim.foundation.records import Array, Lanes2, Lanes3, Mat3, Reals1, Reals2, Reals3, Sym3, Vec3, Vector
+from artsim.sim.foundation.records import Array, Lanes2, Lanes3, Mat3, Real, Reals1, Reals2, Reals3, Sym3, Vec3, Vector
 from artsim.sim.foundation.vec3 import cross
 
 # ------------------------------------------------------------------ rotations in arrays
@@ -239,6 +239,29 @@ def matrix_minus(A: Mat3, B: Mat3) -> Mat3:
         A[7] - B[7],
         A[8] - B[8],
     )
+
+
+@inlined
+def matrix_plus(A: Mat3, B: Mat3) -> Mat3:
+    """A + B."""
+    return (
+        A[0] + B[0],
+        A[1] + B[1],
+        A[2] + B[2],
+        A[3] + B[3],
+        A[4] + B[4],
+        A[5] + B[5],
+        A[6] + B[6],
+        A[7] + B[7],
+        A[8] + B[8],
+    )
+
+
+@inlined
+def multiple_of_unit(k: Real) -> Mat3:
+    """k 1 for a number k."""
+    zero = k - k
+    return k, zero, zero, zero, k, zero, zero, zero, k
 
 
 @inlined

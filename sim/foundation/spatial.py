@@ -99,6 +99,12 @@ def shifted_force(F: Force, r: Vector) -> Force:
 
 
 @inlined
+def shifted_motion(V: Motion, r: Vector) -> Motion:
+    """The motion of the point from which its own point lies at r."""
+    return plus(V[0], cross(r, V[1])), V[1]
+
+
+@inlined
 def velocity_at(V: Motion, r: Vector) -> Vec3:
     """The velocity of the point at r."""
     return plus(V[0], cross(V[1], r))

@@ -49,23 +49,50 @@ QUANTITIES: Mapping[str, Quantity] = {
     "coupling_matrix": Quantity(("dof", "independent_dof")),
     "constraint_jacobian": Quantity(("constraint", "dof")),
     "delassus": Quantity(("constraint", "constraint2")),
+    "gravity_derivative": Quantity(("dof", "dof2")),
+    "inverse_dynamics_dq": Quantity(("dof", "dof2"), ("qvel", "qacc")),
+    "inverse_dynamics_dv": Quantity(("dof", "dof2"), ("qvel",)),
+    "forward_dynamics_dq": Quantity(("dof", "dof2"), ("qvel", "tau")),
+    "forward_dynamics_dv": Quantity(("dof", "dof2"), ("qvel",)),
+    "forward_dynamics_dtau": Quantity(("dof", "dof2")),
+    "link_velocity_dq": Quantity(("link", "twist", "dof"), ("qvel",)),
+    "link_acceleration_dq": Quantity(("link", "twist", "dof"), ("qvel", "qacc")),
+    "link_acceleration_dv": Quantity(("link", "twist", "dof"), ("qvel",)),
+    "momentum_dq": Quantity(("twist", "dof"), ("qvel",)),
+    "momentum_rate_dq": Quantity(("twist", "dof"), ("qvel", "qacc")),
+    "momentum_rate_dv": Quantity(("twist", "dof"), ("qvel",)),
 }
 """Meanings of fields are in io/format/sample_variables.py (batch/…). Quantities of the robot's dofs become those of its
 independent dofs when reduced."""
 
-GROUPS: Mapping[str, tuple[str, ...]] = {"link_pose": ("link_position", "link_quaternion")}
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "link_pose": ("link_position", "link_quaternion"),
+    "inverse_dynamics_derivatives": ("inverse_dynamics_dq", "inverse_dynamics_dv"),
+    "forward_dynamics_derivatives": ("forward_dynamics_dq", "forward_dynamics_dv", "forward_dynamics_dtau"),
+    "link_velocity_derivatives": ("link_velocity_dq",),
+    "link_acceleration_derivatives": ("link_acceleration_dq", "link_acceleration_dv"),
+    "centroidal_derivatives": ("momentum_dq", "momentum_rate_dq", "momentum_rate_dv"),
+}
 """Names that stand for several quantities."""
 
 JOINT_FORCES = frozenset({"gravity", "coriolis", "bias", "inverse_dynamics"})
 """Quantities computed in body axes, which do not need the poses of the bodies in the world."""
 
-WITH_WRENCH = frozenset({"external_force", "inverse_dynamics", "forward_dynamics"})
+WITH_WRENCH = frozenset(
+    {"external_force", "inverse_dynamics", "forward_dynamics", "inverse_dynamics_dq", "forward_dynamics_dq"}
+)
 """Quantities that depend on wrenches on links if these are given."""
 
 WITH_INERTIA = frozenset(
     "coriolis bias mass_matrix inverse_mass_matrix inverse_dynamics forward_dynamics kinetic_energy".split()
 )
 """Quantities that depend on the robot's inertia, to which tendons with armature contribute."""
+
+OF_DYNAMICS = frozenset(name for name in QUANTITIES if name.startswith(("inverse_dynamics_d", "forward_dynamics_d")))
+"""Derivatives to which tendons with armature contribute."""
+
+DERIVATIVES = frozenset(name for name in QUANTITIES if name.endswith(("_derivative", "_dq", "_dv", "_dtau")))
+"""Quantities of the kernel of derivatives (derivative_rows.py)."""
 
 OF_CONSTRAINTS = frozenset({"constraint_jacobian", "delassus"})
 """Quantities of the constraint rows that a pose has (pose_constraints.py), for robots with such rows."""

@@ -56,9 +56,9 @@ SINGULAR = 1e10  # ratio of inertia to pivot above which the pivot is rounding: 
 @njit
 def compute(robot: RobotBundle, joints: Joints, scratch: Scratch, task: Task, batch: Batch) -> None:
     """Compute all wanted quantities of the task's rows; joints, scratch: of the lanes; batch: inputs and outputs."""
-    _constants(robot, scratch)
+    constants(robot, scratch)
     for first in range(task.rows[FIRST_ROW], task.rows[END_ROW], lane_count(robot.state.qpos)):
-        _inputs(robot, scratch, task, batch, first)
+        load_inputs(robot, scratch, task, batch, first)
         if task.places[0] == 1:
             _place(robot, task, batch)
             _links(robot, scratch, task, batch, first)
@@ -73,7 +73,7 @@ def compute(robot: RobotBundle, joints: Joints, scratch: Scratch, task: Task, ba
 
 
 @njit
-def _constants(robot: RobotBundle, scratch: Scratch) -> None:
+def constants(robot: RobotBundle, scratch: Scratch) -> None:
     """Set the values that are constant over packs: inputs not given, and gains and drifts of independent dofs."""
     data = robot.data
     zero = like(0.0, data)
@@ -86,7 +86,7 @@ def _constants(robot: RobotBundle, scratch: Scratch) -> None:
 
 
 @njit
-def _inputs(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
+def load_inputs(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first: int) -> None:
     """Load state and acceleration of the pack, with followers from their leaders if reduced; flags wrong inputs."""
     model, state, data = robot.model, robot.state, robot.data
     gather(batch.qpos, first, state.qpos)
@@ -98,11 +98,11 @@ def _inputs(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, firs
     if task.reduced[0] == 1:
         expand(model, state.qpos, state.qvel, data)
         _expand_acceleration(model, data, scratch)
-    scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(state.qpos, data)
+    scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + wrong_share(state.qpos, data)
     if batch.qvel.shape[0] > 0:
-        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(state.qvel, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + wrong_share(state.qvel, data)
     if batch.qacc.shape[0] > 0:
-        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(scratch.qacc, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + wrong_share(scratch.qacc, data)
     scratch.check[OF_RESULTS] = like(0.0, data)
 
 
@@ -117,7 +117,7 @@ def _expand_acceleration(model: Model, data: Workspace, scratch: Scratch) -> Non
 
 
 @inlined
-def _wrong(values: Lanes1, data: Workspace) -> Real:
+def wrong_share(values: Lanes1, data: Workspace) -> Real:
     """0 if all values are numbers up to _LARGEST, otherwise NaN or more than that."""
     largest = like(_LARGEST, data)
     zero = like(0.0, data)
@@ -129,7 +129,7 @@ def _wrong(values: Lanes1, data: Workspace) -> Real:
 
 
 @inlined
-def _check_result(values: Lanes1, data: Workspace, scratch: Scratch) -> None:
+def check_result(values: Lanes1, data: Workspace, scratch: Scratch) -> None:
     """scratch.check[1] stays 0 while all values are finite; otherwise it becomes NaN."""
     total = like(0.0, data)
     for k in range(values.shape[0]):
@@ -139,13 +139,13 @@ def _check_result(values: Lanes1, data: Workspace, scratch: Scratch) -> None:
 
 @njit
 def normalise(model: Model, q: Lanes1, data: Workspace) -> Real:
-    """Normalise quaternions, which files round; one of length 0 becomes NaN. Returns `_wrong` of them."""
+    """Normalise quaternions, which files round; one of length 0 becomes NaN. Returns `wrong_share` of them."""
     wrong = like(0.0, data)
     for i in range(1, model.body_parent.shape[0]):
         kind = model.joint_type[i]
         if kind == BALL or kind == FREE:
             n = model.body_coord[i] + (3 if kind == FREE else 0)
-            wrong = wrong + _wrong(q[n : n + 4], data)
+            wrong = wrong + wrong_share(q[n : n + 4], data)
             scale = 1.0 / sqrt(q[n] * q[n] + q[n + 1] * q[n + 1] + q[n + 2] * q[n + 2] + q[n + 3] * q[n + 3])
             for k in range(n, n + 4):
                 q[k] = q[k] * scale
@@ -206,7 +206,7 @@ def _links(robot: RobotBundle, scratch: Scratch, task: Task, batch: Batch, first
         jacobian_rates(model, data, scratch, task, batch, first)
     if batch.wrench.shape[0] > 0:
         wrench_forces(model, data, scratch, task, batch, first)
-        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(scratch.wrench, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + wrong_share(scratch.wrench, data)
     if batch.external_force.shape[0] > 0:
         for k in range(data.bias.shape[0]):
             data.bias[k] = -scratch.external[k]
@@ -300,10 +300,10 @@ def _out(model: Model, data: Workspace, scratch: Scratch, task: Task, out: Reals
     """Write data.bias as a row; if reduced, Gᵀ data.bias."""
     if task.reduced[0] == 1:
         reduce_vector(model, data.bias, data, scratch.reduced)
-        _check_result(scratch.reduced, data, scratch)
+        check_result(scratch.reduced, data, scratch)
         scatter_row(scratch.reduced, out, first, scratch.stage)
     else:
-        _check_result(data.bias, data, scratch)
+        check_result(data.bias, data, scratch)
         scatter_row(data.bias, out, first, scratch.stage)
 
 
@@ -337,22 +337,27 @@ def _matrices_of(
     first: int,
 ) -> None:
     """Write the outputs of M (lower triangle, entries of the tree's ancestors); factorise it if more is wanted."""
-    n = M.shape[0]
     if batch.mass_matrix.shape[0] > 0:
         scatter_chosen(M, task.mass_entries, batch.mass_matrix, first, scratch.stage)
     if batch.inverse_mass_matrix.shape[0] + task.reduced[0] * batch.forward_dynamics.shape[0] > 0:
-        for k in range(n):
-            scratch.column[k] = M[k, k]
-        factorise(M, scratch.pivot, parent, run)
-        for k in range(n):
-            _check_pivot(scratch.pivot[k], scratch.column[k], data, scratch)
+        factorise_checked(M, parent, run, data, scratch)
     if batch.inverse_mass_matrix.shape[0] > 0:
         invert(M, scratch.pivot, parent, scratch.square)
         scatter_chosen(scratch.square, task.inverse_entries, batch.inverse_mass_matrix, first, scratch.stage)
 
 
+@njit
+def factorise_checked(M: Lanes2, parent: ConstInts1, run: ConstInts1, data: Workspace, scratch: Scratch) -> None:
+    """Factorise M (n, n) in place, the inverse pivots into scratch.pivot; flags pivots that are rounding."""
+    for k in range(M.shape[0]):
+        scratch.column[k] = M[k, k]
+    factorise(M, scratch.pivot, parent, run)
+    for k in range(M.shape[0]):
+        check_pivot(scratch.pivot[k], scratch.column[k], data, scratch)
+
+
 @inlined
-def _check_pivot(inverse: Real, inertia: Real, data: Workspace, scratch: Scratch) -> None:
+def check_pivot(inverse: Real, inertia: Real, data: Workspace, scratch: Scratch) -> None:
     """scratch.check[1] stays 0 while 1 / inverse, the pivot, is a positive share of the inertia and not rounding."""
     worst = like(SINGULAR, data)
     zero = like(0.0, data)
@@ -371,7 +376,7 @@ def _check_pivots(model: Model, data: Workspace, scratch: Scratch) -> None:
     for k in range(model.dof_body.shape[0]):
         i = model.dof_body[k]
         inertia = like(model.carried_mass[i], data) if model.dof_linear[k] else scratch.inertia[i]
-        _check_pivot(data.pivot[k], inertia, data, scratch)
+        check_pivot(data.pivot[k], inertia, data, scratch)
 
 
 @njit
@@ -402,7 +407,7 @@ def _forward_dynamics(robot: RobotBundle, scratch: Scratch, task: Task, batch: B
         return
     if batch.tau.shape[0] > 0:
         gather(batch.tau, first, scratch.input)
-        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + _wrong(scratch.input, data)
+        scratch.check[OF_INPUTS] = scratch.check[OF_INPUTS] + wrong_share(scratch.input, data)
     else:
         for k in range(scratch.input.shape[0]):
             scratch.input[k] = scratch.zero[k]
@@ -415,12 +420,12 @@ def _forward_dynamics(robot: RobotBundle, scratch: Scratch, task: Task, batch: B
             data.bias[k] = scratch.input[k] - data.bias[k]
         reduce_vector(model, data.bias, data, scratch.reduced)
         solve(data.factor, scratch.pivot, model.independent_parent, model.independent_run, scratch.reduced)
-        _check_result(scratch.reduced, data, scratch)
+        check_result(scratch.reduced, data, scratch)
         scatter_row(scratch.reduced, batch.forward_dynamics, first, scratch.stage)
     else:
         for k in range(scratch.diagonal.shape[0]):
             scratch.diagonal[k] = like(model.armature[k], data)
         articulated_dynamics(model, state.qvel, scratch.input, scratch.diagonal, data, data.bias)
         _check_pivots(model, data, scratch)
-        _check_result(data.bias, data, scratch)
+        check_result(data.bias, data, scratch)
         scatter_row(data.bias, batch.forward_dynamics, first, scratch.stage)

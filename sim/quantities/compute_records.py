@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.slopes import Slopes
 from artsim.sim.articulation.state import Joints, RobotBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import (
@@ -39,7 +40,11 @@ class Task(NamedTuple):
     places: Ints1  # (1,) 0: only joint forces are asked for, which need no poses of bodies
     mass_entries: Ints1  # place in M, flat, of each entry of a row of mass_matrix; negative: the entry is 0
     inverse_entries: Ints1  # place in M⁻¹, flat, of each entry of a row of inverse_mass_matrix; negative: 0
+    slope_entries: Ints1  # place in a matrix (n, n), flat, of each of its entries; negative: the dofs share no chain
     links: Ints1  # (nl,) the links asked for
+    parent: Ints1  # (n,) elimination tree of M with the inertia of tendons, for derivatives of forward dynamics
+    run: Ints1  # (n,) as Model.dof_run
+    tendon_inertia: Reals2  # (nv, nv) constant inertia of fixed tendons; (0, nv): none
     chains: Ints2  # (nb, ⌈nv / 8⌉) the dofs that move a body: bit k % 8 of entry k // 8
 
 
@@ -74,6 +79,19 @@ class Batch(NamedTuple):
     kinetic_energy: Reals1  # (N,) [J]
     potential_energy: Reals1  # (N,) [J]
     coupling_matrix: Reals3  # (N, nv, nu) G
+    # of derivative_rows.py
+    gravity_derivative: Reals3  # (N, n, n) ∂g/∂q
+    inverse_dynamics_dq: Reals3  # (N, n, n) ∂τ/∂q
+    inverse_dynamics_dv: Reals3  # (N, n, n) ∂τ/∂v
+    forward_dynamics_dq: Reals3  # (N, n, n) ∂q̈/∂q
+    forward_dynamics_dv: Reals3  # (N, n, n) ∂q̈/∂v
+    forward_dynamics_dtau: Reals3  # (N, n, n) ∂q̈/∂τ
+    link_velocity_dq: Reals4  # (N, nl, 6, n)
+    link_acceleration_dq: Reals4  # (N, nl, 6, n)
+    link_acceleration_dv: Reals4  # (N, nl, 6, n)
+    momentum_dq: Reals3  # (N, 6, n)
+    momentum_rate_dq: Reals3  # (N, 6, n)
+    momentum_rate_dv: Reals3  # (N, 6, n)
 
 
 class Scratch(NamedTuple):
@@ -146,13 +164,29 @@ def matrix_entries(parent: Array | None, n: int, packed: bool) -> Array:
     rows = np.arange(n)
     where = np.maximum.outer(rows, rows) * n + np.minimum.outer(rows, rows)
     if parent is not None:
-        moves = np.zeros((n, n), bool)  # True if dof j is k or above k
-        for k in range(n):
-            if parent[k] >= 0:
-                moves[k] = moves[parent[k]]
-            moves[k, k] = True
-        where[~(moves | moves.T)] = -1
-    entries = where[np.tril_indices(n)] if packed else where.reshape(-1)
+        where[~_on_chains(parent)] = -1
+    return _in_blocks(where[np.tril_indices(n)] if packed else where.reshape(-1))
+
+
+def slope_entries(parent: Array) -> Array:
+    """Task.slope_entries over a tree of dofs."""
+    n = len(parent)
+    return _in_blocks(np.where(_on_chains(parent), np.arange(n * n).reshape(n, n), -1).reshape(-1))
+
+
+def _on_chains(parent: Array) -> Array:
+    """True (n, n) where one of two dofs is the other, or above it."""
+    n = len(parent)
+    moves = np.zeros((n, n), bool)  # True if dof j is k or above k
+    for k in range(n):
+        if parent[k] >= 0:
+            moves[k] = moves[parent[k]]
+        moves[k, k] = True
+    return moves | moves.T
+
+
+def _in_blocks(entries: Array) -> Array:
+    """The entries with blocks of zeros marked (`EMPTY_BLOCK`)."""
     blocks = entries[: len(entries) // WIDTH * WIDTH].reshape(-1, WIDTH)
     blocks[(blocks < 0).all(axis=1), 0] = EMPTY_BLOCK
     return entries
@@ -170,3 +204,6 @@ def chains(model: Model) -> Array:
 
 
 COMPUTE = Entry("compute", "artsim.sim.quantities.compute", (RobotBundle, Joints, Scratch, Task, Batch))
+DERIVATIVE_ROWS = Entry(
+    "derivative_rows", "artsim.sim.quantities.derivative_rows", (RobotBundle, Slopes, Scratch, Task, Batch)
+)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
 from artsim.sim.articulation.model import Labels, Model
+from artsim.sim.articulation.slopes import make_slopes
 from artsim.sim.articulation.state import RobotBundle, make_joints, make_state, make_workspace
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.jit import Entry, bind_movable, disabled, point_at
 from artsim.sim.foundation.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.quantities.catalogue import (
+    DERIVATIVES,
     INPUTS,
     JOINT_FORCES,
     QUANTITIES,
@@ -29,13 +31,24 @@ from artsim.sim.quantities.catalogue import (
     needed_inputs,
     resolve,
 )
-from artsim.sim.quantities.compute_records import COMPUTE, Batch, Scratch, Task, chains, matrix_entries, scratch_shapes
+from artsim.sim.quantities.compute_records import (
+    COMPUTE,
+    DERIVATIVE_ROWS,
+    Batch,
+    Scratch,
+    Task,
+    chains,
+    matrix_entries,
+    scratch_shapes,
+    slope_entries,
+)
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
     from artsim.sim.quantities.pose_constraints import PoseConstraints
     from artsim.sim.quantities.tendon_inertia import TendonInertia
 
+P = ParamSpec("P")
 _MAX_THREADS = 1024
 PIECE = 1024  # number of rows that a thread takes at a time
 _FIXED = {"xyz": 3, "quat": 4, "twist": 6, "wrench": 6}
@@ -68,9 +81,10 @@ class Evaluation:
         width: int = WIDTH,
         equipped: Equipped | None = None,
         constraints: PoseConstraints | None = None,
+        tendon_inertia: Array | None = None,
     ) -> None:
         """Check the request. `equipped` is given for a robot whose tendons have armature or springs, `constraints` for
-        quantities of constraints.
+        quantities of constraints, `tendon_inertia` (nv, nv) for derivatives of its dynamics if it has any.
 
         Raises UsageError: an unknown quantity, link or point; a width other than 1 and WIDTH.
         """
@@ -100,6 +114,8 @@ class Evaluation:
         self._model = model
         self._options = {"at_com": at == "com", "reduced": reduced}
         self._packed = packed
+        self._tendon_inertia = tendon_inertia
+        self._differentiated = not DERIVATIVES.isdisjoint(self.quantities)
         self.adders: list[TendonInertia | PoseConstraints] = []
         if equipped is not None and not (WITH_INERTIA | {"potential_energy"}).isdisjoint(self.quantities):
             from artsim.sim.quantities.tendon_inertia import TendonInertia  # few robots need it
@@ -113,7 +129,8 @@ class Evaluation:
     @property
     def entries(self) -> list[tuple[Entry, int]]:
         """The kernels that it needs, with their widths."""
-        return [(COMPUTE, self.width), *((adder.entry, 1) for adder in self.adders)]
+        wide = [COMPUTE, DERIVATIVE_ROWS] if self._differentiated else [COMPUTE]
+        return [*((entry, self.width) for entry in wide), *((adder.entry, 1) for adder in self.adders)]
 
     def allocate(self, rows: int) -> tuple[dict[str, Array], dict[str, Array]]:
         """Allocate zeroed inputs and outputs (including `status`) for `rows` rows, rounded up to whole packs."""
@@ -168,11 +185,17 @@ class Evaluation:
     def bind(self) -> tuple[Array, Callable[[], None], Callable[[str, Array], None]]:
         """The rows of a worker, the function that computes them, and the function that replaces an array."""
         rows, records = self._records()
-        return rows, *bind_movable(COMPUTE, self.width, *records)
+        call, put = bind_movable(COMPUTE, self.width, *records)
+        if self._differentiated:
+            robot, _, *rest = records
+            slopes = make_slopes(self._model, self.width)
+            more, put_more = bind_movable(DERIVATIVE_ROWS, self.width, robot, slopes, *rest)
+            call, put = _both(call, more), _both(put, put_more)
+        return rows, call, put
 
     def connect(self, pointers: Array, arrays: Mapping[str, Array]) -> object:
         """Have kernels compute all rows of these arrays, which are as `allocate` makes them, by `pointers` (2,), while
-        the returned object is kept. Not for quantities of constraints or of tendons' inertia."""
+        the returned object is kept. Not for derivatives, quantities of constraints or of tendons' inertia."""
         rows, (*scratch, batch) = self._records()
         rows[:] = 0, len(arrays["status"])
         return point_at(COMPUTE, self.width, pointers, *scratch, batch._replace(**arrays))
@@ -181,14 +204,23 @@ class Evaluation:
         """The rows of a worker, and the records of its kernel, of which the last one has the arrays."""
         model, width = self._model, self.width
         rows = np.zeros(2, np.int64)
-        parent = model.independent_parent if self._options["reduced"] else model.dof_parent
+        reduced = self._options["reduced"]
+        parent = model.independent_parent if reduced else model.dof_parent
+        run = model.independent_run if reduced else model.dof_run
+        inertia = self._tendon_inertia
+        dense = inertia is not None  # tendons tie dofs of any chains
+        placeless = JOINT_FORCES | DERIVATIVES  # whose kernel places the bodies itself
         task = Task(
             rows=rows,
             links=np.array(self._link_indices, np.int64),
             chains=chains(model),
             mass_entries=matrix_entries(parent, len(parent), self._packed),
             inverse_entries=matrix_entries(None, len(parent), self._packed),
-            places=np.array([not JOINT_FORCES.issuperset(self.quantities) or "wrench" in self.inputs], np.int64),
+            slope_entries=slope_entries(parent),
+            parent=np.arange(-1, len(parent) - 1) if dense else parent.copy(),
+            run=np.zeros(len(run), np.int64) if dense else run.copy(),
+            tendon_inertia=np.zeros((0, len(model.dof_body))) if inertia is None else inertia,
+            places=np.array([not placeless.issuperset(self.quantities) or "wrench" in self.inputs], np.int64),
             **{name: np.array([value], np.int64) for name, value in self._options.items()},
         )
         nb, nv, nu = len(model.body_parent), self.sizes["dof"], self.sizes["independent_dof"]
@@ -278,9 +310,14 @@ def _sizes(labels: Labels, links: int, constraints: int) -> dict[str, int]:
 def _then(worker: tuple[Array, Callable[[], None]], more: Callable[[], None]) -> tuple[Array, Callable[[], None]]:
     """A worker that calls `more` after each of its calls."""
     rows, call = worker
+    return rows, _both(call, more)
 
-    def both() -> None:
-        call()
-        more()
 
-    return rows, both
+def _both(first: Callable[P, None], second: Callable[P, None]) -> Callable[P, None]:
+    """A function that calls one, then the other."""
+
+    def call(*args: P.args, **options: P.kwargs) -> None:
+        first(*args, **options)
+        second(*args, **options)
+
+    return call

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from artsim.sim.articulation.coupling import follow, reduce_vector
+from artsim.sim.articulation.derivatives import (
+    add_reduced_columns,
+    add_wrench,
+    link_acceleration_derivatives,
+    link_velocity_derivative,
+)
 from artsim.sim.articulation.dynamics import gather_forces
 from artsim.sim.articulation.kinematics import (
     accelerations,
@@ -14,6 +20,7 @@ from artsim.sim.articulation.kinematics import (
     origin_of,
 )
 from artsim.sim.articulation.model import WORLD, Model
+from artsim.sim.articulation.slopes import Slopes
 from artsim.sim.articulation.state import Workspace
 from artsim.sim.foundation.gather_scatter import gather, scatter, scatter_row
 from artsim.sim.foundation.jit import inlined, njit
@@ -22,7 +29,7 @@ from artsim.sim.foundation.mat3 import plus_turned
 from artsim.sim.foundation.quaternions import quaternion_of
 from artsim.sim.foundation.records import BUFFER, WIDTH, Lanes1, Lanes2, Reals4, Vec3
 from artsim.sim.foundation.spatial import pair_of, set_motion_column, velocity_at
-from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, times, zeros_like
+from artsim.sim.foundation.vec3 import cross, minus, plus, row_of, times, triple_at, zeros_like
 from artsim.sim.quantities.compute_records import Batch, Scratch, Task
 
 
@@ -278,3 +285,80 @@ def wrench_forces(model: Model, data: Workspace, scratch: Scratch, task: Task, b
             data.force[i, k] += f[k]
             data.torque[i, k] += f[3 + k] + c[k]
     gather_forces(model, data, scratch.external)
+
+
+@njit
+def link_velocity_slopes(
+    model: Model, data: Workspace, scratch: Scratch, task: Task, slopes: Slopes, batch: Batch, first: int
+) -> None:
+    """Write the derivatives of the links' velocities by position. Needs `column_slopes`."""
+    dq, J = slopes.columns_dq, scratch.columns
+    for n in range(task.links.shape[0]):
+        i, r = model.link_body[task.links[n]], _point(model, data, task, task.links[n])
+        _clear(data, dq)
+        link_velocity_derivative(model, data, slopes, i, r, dq)
+        if task.reduced[0] == 1:
+            _clear(data, J)
+            jacobian(model, data, i, r, J)
+            _clear(data, scratch.reduced_columns)
+            add_reduced_columns(model, dq, data.gain, scratch.reduced_columns)
+            add_reduced_columns(model, J, slopes.velocity_slope, scratch.reduced_columns)
+            _scatter_link(scratch.reduced_columns, batch.link_velocity_dq, first, n)
+        else:
+            _scatter_link(dq, batch.link_velocity_dq, first, n)
+
+
+@njit
+def link_acceleration_slopes(
+    model: Model, data: Workspace, scratch: Scratch, task: Task, slopes: Slopes, batch: Batch, first: int
+) -> None:
+    """Write the derivatives of the links' accelerations. Needs `column_slopes`, without gravity."""
+    dq, dv, J = slopes.columns_dq, slopes.columns_dv, scratch.columns
+    for n in range(task.links.shape[0]):
+        i, r = model.link_body[task.links[n]], _point(model, data, task, task.links[n])
+        _clear(data, dq)
+        _clear(data, dv)
+        link_acceleration_derivatives(model, data, slopes, i, r, dq, dv)
+        if task.reduced[0] == 1:
+            _clear(data, J)
+            jacobian(model, data, i, r, J)
+        if batch.link_acceleration_dq.shape[0] > 0:
+            if task.reduced[0] == 1:
+                reduce_columns_dq(model, data, scratch, slopes)
+                _scatter_link(scratch.reduced_columns, batch.link_acceleration_dq, first, n)
+            else:
+                _scatter_link(dq, batch.link_acceleration_dq, first, n)
+        if batch.link_acceleration_dv.shape[0] > 0:
+            if task.reduced[0] == 1:
+                reduce_columns_dv(model, data, scratch, slopes)
+                _scatter_link(scratch.reduced_columns, batch.link_acceleration_dv, first, n)
+            else:
+                _scatter_link(dv, batch.link_acceleration_dv, first, n)
+
+
+@njit
+def reduce_columns_dq(model: Model, data: Workspace, scratch: Scratch, slopes: Slopes) -> None:
+    """scratch.reduced_columns (6, nu) = ∂x/∂y by slopes.columns_dq, slopes.columns_dv and scratch.columns, ∂x/∂a."""
+    _clear(data, scratch.reduced_columns)
+    add_reduced_columns(model, slopes.columns_dq, data.gain, scratch.reduced_columns)
+    add_reduced_columns(model, slopes.columns_dv, slopes.velocity_slope, scratch.reduced_columns)
+    add_reduced_columns(model, scratch.columns, slopes.acceleration_slope, scratch.reduced_columns)
+
+
+@njit
+def reduce_columns_dv(model: Model, data: Workspace, scratch: Scratch, slopes: Slopes) -> None:
+    """scratch.reduced_columns (6, nu) = ∂x/∂u by slopes.columns_dv and scratch.columns, ∂x/∂a."""
+    _clear(data, scratch.reduced_columns)
+    add_reduced_columns(model, slopes.columns_dv, data.gain, scratch.reduced_columns)
+    add_reduced_columns(model, scratch.columns, slopes.twice, scratch.reduced_columns)
+
+
+@njit
+def apply_wrenches(model: Model, data: Workspace, scratch: Scratch, task: Task, slopes: Slopes) -> None:
+    """Let the wrenches in scratch.wrench act on the bodies, for derivatives."""
+    for n in range(task.links.shape[0]):
+        i = model.link_body[task.links[n]]
+        w = scratch.wrench
+        if i > 0:
+            F = triple_at(w, 6 * n), triple_at(w, 6 * n + 3)
+            add_wrench(data, slopes, i, _point(model, data, task, task.links[n]), F)

@@ -17,7 +17,7 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
-from artsim.sim.quantities.catalogue import OF_CONSTRAINTS
+from artsim.sim.quantities.catalogue import OF_CONSTRAINTS, OF_DYNAMICS, resolve
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
@@ -129,8 +129,9 @@ class Robot:
             qpos: (nq,) or (N, nq); with `reduced` only its independent entries are used. Quaternions are normalised.
             qvel, qacc, tau: (nv,) or (N, nv), as many rows as qpos; zero if omitted.
             wrench: (nl, 6) or (N, nl, 6) [N, N m] on each of `links` at the point `at`, in world axes; it also enters
-                inverse and forward dynamics.
-            quantities: names in sim.quantities.QUANTITIES; "link_pose" stands for link_position and link_quaternion.
+                inverse and forward dynamics and their derivatives.
+            quantities: names in sim.quantities.QUANTITIES; "link_pose" stands for link_position and link_quaternion,
+                "inverse_dynamics_derivatives" for inverse_dynamics_dq and inverse_dynamics_dv.
             reduced: use independent coordinates, M_r = Gᵀ M G and so on; forces are then projected by Gᵀ.
             at: reference point of Jacobians, velocities and wrenches: a link's centre of mass ("com") or frame origin
                 ("origin").
@@ -247,8 +248,15 @@ class Robot:
         if not OF_CONSTRAINTS.isdisjoint(quantities):
             constraints = self._pose_constraints(reduced=bool(options.get("reduced")))
             constraints.refuse_none(self.articulation.name)
+        inertia = None if OF_DYNAMICS.isdisjoint(resolve(quantities)) else self._tendon_inertia
         return Evaluation(
-            self.model, self.labels, quantities, equipped=self._energetic, constraints=constraints, **options
+            self.model,
+            self.labels,
+            quantities,
+            equipped=self._energetic,
+            constraints=constraints,
+            tendon_inertia=inertia,
+            **options,
         )
 
     def constraints(self, *, reduced: bool = False) -> tuple[str, ...]:
@@ -268,6 +276,24 @@ class Robot:
         ):
             equipped = equip(found, self.compiled)
         return PoseConstraints(self.articulation, self.compiled, equipped, reduced=reduced)
+
+    @cached_property
+    def _tendon_inertia(self) -> Array | None:
+        """Inertia (nv, nv) of fixed tendons, constant; None: no tendon has armature.
+
+        Raises UsageError naming a tendon whose moment arms change, of which there are no derivatives.
+        """
+        from artsim.sim.articulation.regularity import fixed_moments
+
+        inert = [tendon for tendon in self.articulation.tendons if tendon.armature > 0]
+        for tendon in inert:
+            if tendon.kind != "fixed":
+                raise UsageError(
+                    f"tendon {tendon.name!r} has armature and a path through space: derivatives of dynamics are those "
+                    f"of joints and of fixed tendons"
+                )
+        J = fixed_moments(self.compiled, inert)
+        return J.T @ J if inert else None
 
     @cached_property
     def _energetic(self) -> Equipped | None:

@@ -200,9 +200,14 @@ class Conventions:
         return bool(self.model.joints[1].shortname() == "JointModelFreeFlyer")
 
     @property
+    def names(self) -> list[str]:
+        """Our names of Pinocchio's joints."""
+        return ["root" if name == "root_joint" else name for name in [*self.model.names][1:]]
+
+    @property
     def dofs(self) -> list[int]:
         """Our dofs in Pinocchio's order."""
-        slices = [self.robot.labels.joint_dofs[name] for name in self.model.names[1:]]
+        slices = [self.robot.labels.joint_dofs[name] for name in self.names]
         return [k for part in slices for k in range(part.start, part.stop)]
 
     @property

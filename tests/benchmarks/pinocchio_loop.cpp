@@ -1,9 +1,11 @@
 // Pinocchio's algorithms over tables of configurations, row-major in and out: the peer of batch.py, which compiles this
 // and calls it through ctypes. Also the plain memory writes that tell what one core can stream.
+#include "pinocchio/algorithm/aba-derivatives.hpp"
 #include "pinocchio/algorithm/aba.hpp"
 #include "pinocchio/algorithm/centroidal.hpp"
 #include "pinocchio/algorithm/crba.hpp"
 #include "pinocchio/algorithm/jacobian.hpp"
+#include "pinocchio/algorithm/rnea-derivatives.hpp"
 #include "pinocchio/algorithm/rnea.hpp"
 #include "pinocchio/multibody.hpp"
 #include <cstdint>
@@ -25,7 +27,8 @@ struct Robot {
   Model model;
   Data data;
   Eigen::Matrix<double, 6, Eigen::Dynamic> columns; // a Jacobian in Pinocchio's own order
-  explicit Robot(const Model &m) : model(m), data(m), columns(6, m.nv) { columns.setZero(); }
+  Eigen::MatrixXd square;                            // (nv, nv)
+  explicit Robot(const Model &m) : model(m), data(m), columns(6, m.nv), square(m.nv, m.nv) { columns.setZero(); }
 };
 
 enum Kind { RX, RY, RZ, PX, PY, PZ, REVOLUTE, PRISMATIC, FREE };
@@ -113,6 +116,31 @@ void jacobians_copied(Robot &r, const Row &q, const Row &, const Row &, double *
   }
 }
 
+// Matrices by rows, one after the other, as ours are.
+void put(double *out, const Eigen::Ref<const Eigen::MatrixXd> &A) {
+  Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(out, A.rows(), A.cols()) = A;
+}
+
+void inverse_dynamics_derivatives(Robot &r, const Row &q, const Row &v, const Row &a, double *out) {
+  computeRNEADerivatives(r.model, r.data, q, v, a);
+  put(out, r.data.dtau_dq);
+  put(out + r.data.dtau_dq.size(), r.data.dtau_dv);
+}
+
+void forward_dynamics_derivatives(Robot &r, const Row &q, const Row &v, const Row &tau, double *out) {
+  computeABADerivatives(r.model, r.data, q, v, tau);
+  put(out, r.data.ddq_dq);
+  put(out + r.data.ddq_dq.size(), r.data.ddq_dv);
+  Eigen::Map<Eigen::MatrixXd>(out + 2 * r.data.ddq_dq.size(), r.model.nv, r.model.nv) =
+      r.data.Minv.selfadjointView<Eigen::Upper>();
+}
+
+void gravity_derivative(Robot &r, const Row &q, const Row &, const Row &, double *out) {
+  r.square.setZero();
+  computeGeneralizedGravityDerivatives(r.model, r.data, q, r.square);
+  put(out, r.square);
+}
+
 const std::map<std::string, Task> TASKS = {
     {"computeGeneralizedGravity", gravity},
     {"rnea", inverse_dynamics},
@@ -123,6 +151,9 @@ const std::map<std::string, Task> TASKS = {
     {"crba local", mass_matrix<Convention::LOCAL>},
     {"crba world", mass_matrix<Convention::WORLD>},
     {"crba local mirrored", mass_matrix_mirrored},
+    {"computeRNEADerivatives", inverse_dynamics_derivatives},
+    {"computeABADerivatives", forward_dynamics_derivatives},
+    {"computeGeneralizedGravityDerivatives", gravity_derivative},
     {"getJointJacobian in place", jacobians_in_place},
     {"getJointJacobian copied", jacobians_copied},
 };

@@ -577,7 +577,7 @@ def test_histories_are_those_of_robots_for_themselves(model: str, law: str, seed
 def test_quantities_of_all_robots_are_those_of_compute() -> None:
     """Through arrays that live as long as they are used."""
     arms = artsim.VectorSimulation(artsim.load(ARM), N, threads=1)
-    found, renew = arms.computed(["link_position", "link_velocity"])
+    found, renew = arms.computed(["link_position", "link_velocity", "gravity_derivative", "bias"])
     rng = np.random.default_rng(0)
     arms.reset(qpos=rng.normal(size=(N, arms.robot.nv)), qvel=rng.normal(size=(N, arms.robot.nv)))
     for _ in range(3):
@@ -585,6 +585,8 @@ def test_quantities_of_all_robots_are_those_of_compute() -> None:
         wanted = arms.robot.compute(arms.qpos, arms.qvel, quantities=[*found], at="origin")
         assert all(found[name].tobytes() == wanted[name].tobytes() for name in found)
         arms.step(steps=2)
+    with pytest.raises(UsageError, match="inverse_dynamics: needs qacc, which a state has not"):
+        arms.computed(["inverse_dynamics"])
 
 
 @pytest.mark.small
