@@ -66,7 +66,7 @@ class Fleet:
         self._tallies.plan[:, FIRST_SAMPLE] = np.arange(packs) * self._width
         for first, end in pairwise(ends):
             self._tallies.plan[first:end, FIRST_SLOT] = np.arange(end - first) * self._width
-        self.records = bool(recorded)  # whether a step that is recorded is taken by each robot by itself
+        self.records = bool(recorded)  # more than states
         self._ends = ends
         held = {name: np.repeat(table, room, axis=0) for name, table in control_tables(plan, [controls]).items()}
         self._turns = [
@@ -116,8 +116,8 @@ class Fleet:
     def step(self, steps: int, record: bool = True) -> None:
         """Have all robots take steps, but for those that have stopped, or stop on the way.
 
-        The numbers of a pack's steps end with 0, which is recorded. A step that is recorded is a single robot's, equal
-        to a pack's to rounding: without `record` none is, and `rows` and contacts stay as they are.
+        The numbers of a pack's steps end with 0, which is recorded; without `record` none is, and `rows` and contacts
+        stay as they are.
         """
         tallies = self._tallies
         tallies.plan[:, ROWS_OF_SAMPLE] = self.records and record
