@@ -42,11 +42,14 @@ def main() -> None:
     parser.add_argument("--spread", type=float, default=0.3)
     parser.add_argument("--keyframe", default="")
     parser.add_argument("--settle", type=int, default=0)
+    parser.add_argument(
+        "--record", default=",".join(ROLLOUT_RECORDED), help="of artsim; MuJoCo gives states and sensors"
+    )
     parser.add_argument("--gains", type=float, nargs=2, help="stiffness and damping of artsim's drives")
     words = parser.parse_args()
     peer = mujoco.MjModel.from_xml_path(words.mujoco_model or words.model)
     peer.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    plan = _plan(words.model, words.steps, peer.opt.timestep, words.gains, words.keyframe)
+    plan = _plan(words.model, words.steps, peer.opt.timestep, words.gains, words.keyframe, words.record)
     starts = _starts(_settled(plan, peer, words.settle), words.samples, words.spread)
     reason = reason_against_packs(plan)
     print(f"{words.model}: " + (f"steps alone, packs do not know {reason}" if reason else "steps in packs"))
@@ -74,10 +77,11 @@ def _settled(plan: Plan, peer: Any, steps: int) -> Plan:
     return replace(plan, qpos=np.array(data.qpos), qvel=np.array(data.qvel))
 
 
-def _plan(path: str, steps: int, dt: float, gains: list[float] | None, keyframe: str) -> Plan:
+def _plan(path: str, steps: int, dt: float, gains: list[float] | None, keyframe: str, record: str) -> Plan:
     driven = {} if gains is None else {"stiffness": {"*": gains[0]}, "damping": {"*": gains[1]}}
     articulation = load_articulation(path, meshes=False)
-    return prepare(articulation, RunConfig(steps=steps, dt=dt, record=ROLLOUT_RECORDED, keyframe=keyframe, **driven))  # type: ignore[arg-type]
+    recorded = tuple(record.split(","))
+    return prepare(articulation, RunConfig(steps=steps, dt=dt, record=recorded, keyframe=keyframe, **driven))  # type: ignore[arg-type]
 
 
 def _starts(plan: Plan, samples: int, spread: float) -> Variations:
