@@ -20,6 +20,7 @@ from artsim.sim.equipment.delays import in_steps
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.records import WIDTH, Array
+from artsim.sim.geometry.contacts import first_room
 from artsim.sim.run_data.run_records import (
     CROWDED,
     RECORDED,
@@ -53,7 +54,8 @@ from artsim.sim.stepping.packs import (
 
 _SPARE = 64  # rollers that are kept for further rollouts
 _STEPS_PER_CALL = 2048  # signals are polled between calls only
-_SLOTS = 16  # rows of a lane whose contacts wait to be taken: a few keep the call's share small, at 10 KB each
+_SLOT_BYTES = 4 << 20  # of the contacts of a pack that wait to be taken between two calls
+_CONTACT_BYTES = 160
 
 ROLLOUT_RECORDED = ("qpos", "qvel")
 """The variables that a rollout records by default: those that packs record themselves."""
@@ -261,7 +263,7 @@ class PackRoller:
         self._common = controls  # inputs for samples without their own
         self._plan, self._width = plan, pack_width()
         others = {name: rows for name, rows in results.rows.items() if name not in ROLLOUT_RECORDED}
-        self._slots = min(row_count(plan), _SLOTS) if _COUNT in others else 0  # of each lane
+        self._slots = _slots_of_lane(plan, self._width) if _COUNT in others else 0
         scratch = PackScratch(plan, controls, others, _make_block(results), self._width * self._slots, rater)
         tallies = make_tallies(scratch, 1)
         tallies.plan[0, STEPS_PER_ROW] = plan.config.every
@@ -351,6 +353,13 @@ class PackRoller:
         found = self._turns.scratch.simulation.contacts_in(slots, count)
         of_row = np.repeat(first + self._all, len(rows))
         self.results.contacts.add(np.repeat(of_row, count.astype(np.int64)), found)
+
+
+def _slots_of_lane(plan: Plan, width: int) -> int:
+    """The number of recorded rows of a lane whose contacts wait to be taken: as many as fit into _SLOT_BYTES."""
+    assert plan.touching is not None
+    room = min(first_room(plan.touching), plan.config.max_contacts)
+    return max(1, min(row_count(plan), _SLOT_BYTES // (_CONTACT_BYTES * room * width)))
 
 
 def _alike(one: Controls, other: Controls) -> bool:

@@ -76,8 +76,9 @@ def assert_contacts_of_run(made: MemoryRollout, sample: int, run: Any, most: flo
         np.testing.assert_allclose(values, run.contacts[name], rtol=0, atol=most * scale, err_msg=name)
 
 
-def test_contacts_are_those_of_each_sample_as_a_run() -> None:
+def test_contacts_are_those_of_each_sample_as_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """More rows than wait at once, two packs, friction and ground of each sample's own."""
+    monkeypatch.setattr("artsim.sim.runs.sampled_runs._SLOT_BYTES", 1 << 19)  # 3 rows
     robot, own = quadruped(), {"friction": (0.3, 1.0), "ground_height": (0.0, 0.02)}
     made = rolled(robot, **OPTIONS, record=("+contacts",), randomise=own)
     found = made.contacts
