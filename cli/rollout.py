@@ -52,6 +52,7 @@ from artsim.sim.runs.sampled_runs import ROLLOUT_RECORDABLE, ROLLOUT_RECORDED
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import CONVEX
 from artsim.sim.runs.varied import VARIED
+from artsim.sim.runs.wrench_inputs import late_pushes
 
 _DEGREES = "artsim.cli.rollout.degrees"
 _OTHERWISE = {
@@ -255,7 +256,7 @@ def rollout(
     plan = job.plan
     controls = check_rollout(plan, config, job.controls)
     if not quiet:
-        warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *plan.notes])
+        warn([*clamped_controls(plan, controls[0]), *late_controls(plan, controls[0]), *_notes(plan, job.config)])
         warn_of_model(articulation.notes, models, reading_words(scene.load))
     if scene.load["strict"]:
         refuse_overlaps(plan)
@@ -285,6 +286,13 @@ def rollout(
     warnings = _warnings(outcome)
     if scene.load["strict"] and warnings:
         raise StoppedError(f"stopped (--strict): {warnings[0]}")
+
+
+def _notes(plan: Plan, config: RolloutConfig) -> list[str]:
+    """The notes on the run, without those on times of pushes where samples have their own."""
+    own = "push_time" in (*config.randomise, *config.given)
+    late = late_pushes(plan.pushed, plan.config.steps * plan.dt) if own else []
+    return [note for note in plan.notes if note not in late]
 
 
 def work(order: str, stop: Callable[[], bool] | None = None) -> str:

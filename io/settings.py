@@ -67,7 +67,7 @@ class RolloutOptions(RolloutSettings, total=False):
     output: str | PathLike[str] | None  # HDF5 or .npz file to write
     threads: int | None  # number of threads; None: one per core
     force: bool  # whether the output may overwrite a file
-    policy: Policy | None  # function(qpos, qvel, time) -> inputs of all samples
+    policy: Policy | str | PathLike[str] | None  # function(qpos, qvel, time) -> inputs of all samples; an ONNX file
     hold: int  # steps for which the inputs act that it gives
     check: bool  # whether samples that stop early are an error; False by default: `status` and `n_valid` tell of them
     progress: bool  # whether a bar shows the progress on a terminal or in a notebook

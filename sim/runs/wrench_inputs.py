@@ -100,11 +100,7 @@ def link_wrenches(links: Sequence[str], config: RunConfig) -> LinkWrenches:
 
 def idle_wrenches(model: Model, labels: Labels, acting: LinkWrenches, duration: float) -> list[str]:
     """Warnings about pushes after the end of the run, and about links that cannot move."""
-    notes = [
-        f"push of {push.link!r} at {push.time:g} s is after the end of the run ({duration:g} s)"
-        for push in acting.pushes
-        if push.time >= duration
-    ]
+    notes = late_pushes(acting, duration)
     for wrench in acting.wrenches:
         body = int(model.link_body[labels.links.index(wrench.link)])
         while body > 0 and model.body_dof[body + 1] == model.body_dof[body]:
@@ -112,6 +108,15 @@ def idle_wrenches(model: Model, labels: Labels, acting: LinkWrenches, duration: 
         if body == 0:
             notes.append(f"the wrench on {wrench.link!r} moves nothing: the link is fixed to the world")
     return notes
+
+
+def late_pushes(acting: LinkWrenches, duration: float) -> list[str]:
+    """Warnings about pushes after the end of the run."""
+    return [
+        f"push of {push.link!r} at {push.time:g} s is after the end of the run ({duration:g} s)"
+        for push in acting.pushes
+        if push.time >= duration
+    ]
 
 
 def _by_link(setting: str, given: Mapping[str, T], links: Sequence[str]) -> dict[str, T]:

@@ -162,6 +162,14 @@ def test_bad_pushes_are_refused_in_a_line(options: dict[str, Any], told: str) ->
         rolled(**options)
 
 
+def test_times_after_the_end_are_told_unless_samples_have_others() -> None:
+    words = ("rollout", BOX, "--samples", 2, "--steps", 9, "--push", "box=1,0,0@5", "--randomise")
+    late = "push of 'box' at 5 s is after the end of the run"
+    assert late in command(*words, "push=0:1").output
+    done = command(*words, "push-time=0:0.01")
+    assert done.exit_code == 0 and late not in done.output
+
+
 def test_fleets_do_not_take_pushes_as_properties(tmp_path: Path) -> None:
     fleet = artsim.VectorSimulation(artsim.load(BOX), 2, wrench={"box": (0, 0, 0)})
     with pytest.raises(UsageError, match="vary: 'push' is not known"):
