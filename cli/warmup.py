@@ -85,6 +85,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
         for touching in (False, True):
             yield simulate_entry(equipped, touching), 1
             yield beside_entry(equipped, touching), 1
+            yield recorder_of_lanes(PackFeatures(equipped=equipped, touching=touching)), 1
         for integrator in INTEGRATORS.values():
             if entry := integrator_entry(integrator, equipped):
                 yield entry, 1
@@ -110,7 +111,6 @@ def _others() -> Iterator[tuple[Entry, int]]:
     for equipped, touching in product((False, True), repeat=2):
         yield simulate_entry(equipped, touching, ruled=True), 1
         yield simulate_entry(equipped, touching, clocked=True), 1
-        yield recorder_of_lanes(PackFeatures(equipped=equipped, touching=touching)), 1
     for equipped in (False, True):
         yield pose_entry(equipped), 1
     for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):

@@ -87,13 +87,14 @@ class Stepped(ABC):
         """The shape of numbers of each robot."""
         return (entries,) if self.count is None else (self.count, entries)
 
-    def _give(self, wrench: Mapping[str, ArrayLike] | None, **inputs: Numbers | None) -> None:
-        """Set the inputs that are given."""
-        for name, values in inputs.items():
+    def _give(self, inputs: tuple[Numbers | None, ...], wrench: Mapping[str, ArrayLike] | None) -> None:
+        """Set the inputs that are given, in the order of VALUES, and the wrenches on links."""
+        for name, values in zip(VALUES, inputs, strict=False):
             if values is not None:
                 self.give(name, values)
-        for link, values in (wrench or {}).items():
-            self._put_wrench(link, self._wrench(f"wrench of {link!r}", values))
+        if wrench is not None:
+            for link, numbers in wrench.items():
+                self._put_wrench(link, self._wrench(f"wrench of {link!r}", numbers))
 
     def _each(self, what: str, values: Any, sizes: tuple[tuple[int, ...], ...], names: tuple[str, ...] = ()) -> Array:
         """Numbers of one of these shapes, for one robot or all, or for each of n. Raises UsageError."""

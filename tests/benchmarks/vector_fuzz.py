@@ -81,7 +81,7 @@ def history(robot: artsim.Robot, options: dict[str, Any], seed: int, n: int, cal
     made = artsim.VectorSimulation(robot, n, threads=2, **options)
     beside, apart = Side([made]), Side([artsim.VectorSimulation(robot, 1, threads=1, **options) for _ in range(n)])
     sides, nv, links = (beside, apart), made.robot.nv, len(made.robot.links)
-    stance = made._given[made._action][0].copy()
+    stance = made._fleet.inputs[made._action][0, : len(made._names[made._action])].copy()
     kept = [[one.save() for one in side.simulations] for side in sides]
     for k in range(calls):
         what = str(rng.choice(_CALLS, p=_SHARES))

@@ -516,7 +516,7 @@ def test_refusals() -> None:
     ):
         with pytest.raises(UsageError, match=told):
             call()
-    assert set(VALUES) == set(made._given)
+    assert set(VALUES) == set(made._names)
     assert GAVE_WAY == 5  # as status says
 
 
@@ -528,7 +528,7 @@ def test_no_robot_touches_another(seed: int) -> None:
     rng, n = np.random.default_rng(seed), 12
     options = quadruped_options()
     made, *ones = (artsim.VectorSimulation(quadruped(), k, threads=2, **options) for k in (n, *[1] * n))
-    stance, nv = made._given["target"][0].copy(), made.robot.nv
+    stance, nv = made._fleet.inputs["target"][0].copy(), made.robot.nv
     for _ in range(60):
         what = rng.choice(["step", "step", "step", "wild", "reset", "vary"])
         if what == "reset":
