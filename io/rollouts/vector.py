@@ -207,7 +207,7 @@ class VectorSimulation(Stepped):
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
         if action is not None:
             self.give(self._action, action)
-        self._give((torque, target, target_velocity, target_acceleration, control), wrench)
+        self._give(torque, target, target_velocity, target_acceleration, control, wrench)
         self._fleet.step(steps)
 
     def forward(self, robots: ArrayLike | None = None) -> None:

@@ -64,10 +64,12 @@ class Stepped(ABC):
 
         Raises UsageError: a name that is not of this robot, numbers of a wrong shape.
         """
+        shape, whole = self._shapes[name]
+        if isinstance(values, np.ndarray) and values.shape == shape:
+            self._put(name, whole, values)
+            return
         names = self._names[name]
-        if isinstance(values, np.ndarray) and values.shape == self._of_all(len(names)):
-            self._put(name, slice(len(names)), values)
-        elif isinstance(values, Mapping):
+        if isinstance(values, Mapping):
             entries = named_entries(name, values, names)
             each = [self._each(f"{name} of {entry!r}", number, ((),)) for entry, number in values.items()]
             self._put(name, entries, np.stack(np.broadcast_arrays(*each), axis=-1) if each else np.zeros(0))
@@ -83,15 +85,32 @@ class Stepped(ABC):
         """The names of the entries of every input."""
         return {name: input_names(self._run, name) for name in VALUES}
 
-    def _of_all(self, entries: int) -> tuple[int, ...]:
-        """The shape of numbers of each robot."""
-        return (entries,) if self.count is None else (self.count, entries)
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[tuple[int, ...], slice]]:
+        """The shape of each input, of each robot, and all of its entries."""
+        robots = () if self.count is None else (self.count,)
+        return {name: ((*robots, len(names)), slice(len(names))) for name, names in self._names.items()}
 
-    def _give(self, inputs: tuple[Numbers | None, ...], wrench: Mapping[str, ArrayLike] | None) -> None:
-        """Set the inputs that are given, in the order of VALUES, and the wrenches on links."""
-        for name, values in zip(VALUES, inputs, strict=False):
-            if values is not None:
-                self.give(name, values)
+    def _give(
+        self,
+        torque: Numbers | None = None,
+        target: Numbers | None = None,
+        target_velocity: Numbers | None = None,
+        target_acceleration: Numbers | None = None,
+        control: Numbers | None = None,
+        wrench: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
+        """Set the inputs that are given, and the wrenches on links. No loop: a step may take 3 µs."""
+        if torque is not None:
+            self.give("torque", torque)
+        if target is not None:
+            self.give("target", target)
+        if target_velocity is not None:
+            self.give("target_velocity", target_velocity)
+        if target_acceleration is not None:
+            self.give("target_acceleration", target_acceleration)
+        if control is not None:
+            self.give("control", control)
         if wrench is not None:
             for link, numbers in wrench.items():
                 self._put_wrench(link, self._wrench(f"wrench of {link!r}", numbers))

@@ -189,7 +189,7 @@ class Simulation(Stepped):
         if steps < 1:
             raise UsageError(f"step: got {steps}, want a number of steps from 1")
         self._keep_last()
-        self._give((torque, target, target_velocity, target_acceleration, control), wrench)
+        self._give(torque, target, target_velocity, target_acceleration, control, wrench)
         simulation = self._simulation
         if self._recorder is None and steps <= self._in_one_call:
             if simulation.take(steps):
@@ -389,7 +389,7 @@ class Simulation(Stepped):
             self._recorder.change(change.to_json())
         if after is not self._simulation:
             self._set(after)
-            self._give((), told_otherwise(before, after.plan))
+            self._give(wrench=told_otherwise(before, after.plan))
 
     def _whole(self, what: str, values: _State, names: tuple[str, ...], now: Real) -> Real:
         """All entries of a part of the state, those that are not given by name as they are now."""
