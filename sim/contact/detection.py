@@ -729,18 +729,26 @@ def _combine(contact: ContactBundle, n: int, a: int, b: int, distance: float) ->
         contact.data.adhesion[n] = contact.model.pair_adhesion[k]
         contact.data.dimension[n] = contact.model.pair_dimension[k]
         contact.data.gap[n] = distance - contact.model.pair_margin[k]
-        excess = contact.model.pair_gap[k]
     else:
         _mix(contact, n, a, b)
         contact.data.gap[n] = distance - (contact.model.margin[a] + contact.model.margin[b])
-        excess = contact.model.gap[a] + contact.model.gap[b]
-    contact.data.near[n] = 1 if contact.data.gap[n] <= max(excess, TOUCHING) else 0
+    contact.data.near[n] = 1 if is_near(contact, n) else 0
     if contact.data.near[n] == 0:
         contact.data.adhesion[n] = 0.0
     if contact.data.soft[n] == 1 and contact.data.gap[n] >= 0.0:
         contact.data.dimension[n] = 0  # detected only: a soft contact begins to act at the surface
     elif contact.data.friction[n, 0] <= 0.0 and contact.data.friction[n, 1] <= 0.0:
         contact.data.dimension[n] = 1
+
+
+@inlined
+def is_near(contact: ContactBundle, n: int) -> bool:
+    """True if contact n is within its margin and gap."""
+    a, b = contact.data.shape[n, 0], contact.data.shape[n, 1]
+    k = contact.model.allowed[a, b] - 1
+    excess = contact.model.pair_gap[k] if k >= 0 else contact.model.gap[a] + contact.model.gap[b]
+    near: bool = contact.data.gap[n] <= max(excess, TOUCHING)
+    return near
 
 
 @njit

@@ -12,6 +12,7 @@ from artsim.sim.equipment.arrays import (
     AFFINE,
     BODY,
     BY_ROW,
+    CONTACT,
     FILTER,
     FILTER_EXACT,
     FIXED,
@@ -60,10 +61,19 @@ def reason_against_packs(plan: Plan) -> str:
         "actuators of joints": not _serves_rows(plan) and (has_ties(plan) or is_laden(plan)),
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
+        "recorded contact sensors of shapes with a gap": "sensors" in config.record and _senses_in_gaps(plan),
         "recorded sensors that are delayed": plan.delayed is not None and len(plan.delayed.arrays.sensor) > 0,
         f"contact of more than {_MOST_DOFS} dofs": plan.touching is not None and plan.robot.nv > _MOST_DOFS,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+def _senses_in_gaps(plan: Plan) -> bool:
+    """True if sensors of contacts see contacts that are near but do not act, which packs do not list."""
+    e, touching = equipment_of(plan), plan.touching
+    if e is None or touching is None or not np.any(e.sensor_kind == CONTACT):
+        return False
+    return bool(np.any(touching.contacts.gap > 0) or np.any(touching.contacts.pair_gap > 0))
 
 
 def _serves_rows(plan: Plan) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from artsim.sim.articulation.kinematics import origin_of, velocities
 from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.contact.detection import is_near
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.forces import equipment_forces
@@ -118,9 +119,10 @@ def _book_evaluation(
 
 @njit
 def _locate(robot: RobotBundle, contact: ContactBundle) -> None:
-    """Set the points of contacts, which lanes hold from their bodies' origins."""
+    """Set the points of contacts, which lanes hold from their bodies' origins, and which of them are near."""
     model, data = robot.model, robot.data
     for n in range(contact.data.number[CONTACTS]):
+        contact.data.near[n] = 1 if contact.data.absent[n] == 0 and is_near(contact, n) else 0
         shape = contact.data.shape[n]
         end = 0 if contact.model.body[shape[0]] > 0 else 1
         origin = origin_of(model, data, contact.model.body[shape[end]])
