@@ -325,21 +325,23 @@ def test_a_pack_that_sleeps_takes_no_steps(monkeypatch: pytest.MonkeyPatch) -> N
 
 SPHERES = """<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="1 1 .1"/>
 <body pos="0 0 .11"><joint name="lift" type="slide" axis="0 0 1"/><joint name="tilt" axis="0 -1 0"/>
-<geom size=".1" pos="-.1 0 0"/><geom size=".1" pos=".1 0 0"/><geom size=".1" pos=".3 0 0"/></body></worldbody>
-<sensor><contact num="3" data="found dist"/><contact num="2" data="force pos" reduce="maxforce"/>
+<geom size=".1" pos="-.1 0 0" mass="3"/><geom size=".1" pos=".3 0 0" mass="1"/></body></worldbody>
+<sensor><contact num="2" data="found dist"/><contact num="2" data="force pos" reduce="maxforce"/>
 <contact num="1" data="dist normal" reduce="mindist"/></sensor></mujoco>"""
 
 
 @pytest.mark.small
-@pytest.mark.parametrize("gap", [0.0, 0.02])
+@pytest.mark.parametrize("gap", [0.0, 0.003])
 def test_contact_sensors_of_samples_are_those_of_their_runs(gap: float, tmp_path: Path) -> None:
     """Of spheres that land one after the other; with a gap they see contacts that packs do not list."""
     path = tmp_path / "model.xml"
-    path.write_text(SPHERES.replace("<worldbody>", f'<default><geom margin="{gap}" gap="{gap}"/></default><worldbody>'))
+    path.write_text(
+        SPHERES.replace("<worldbody>", f'<default><geom condim="1" margin="{gap}" gap="{gap}"/></default><worldbody>')
+    )
     robot, record = artsim.load(path), ("qpos", "sensors")
     made = artsim.rollout(robot, samples=9, steps=60, seed=3, spread=0.02, record=record)
     assert isinstance(made, MemoryRollout) and made.outcome.packed == (gap == 0.0)
     for k in range(9):
         truth = artsim.simulate(robot, steps=60, q0=made["qpos"][k, 0], record=record)
-        np.testing.assert_allclose(made["sensors"][k], truth["sensors"], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(made["sensors"][k], truth["sensors"], rtol=1e-8, atol=1e-8)
     assert len(np.unique(made["sensors"][:, :, 0])) > 1
