@@ -15,7 +15,7 @@ import io
 import os
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -287,46 +287,37 @@ def _write_all(handle: int, data: bytes | memoryview, offset: int) -> None:
 
 
 def _lay_out_hdf5(path: Path, content: Content) -> _Layout:
-    import h5py
-
-    file = None
-    try:
-        file = h5py.File(
-            path,
-            "w",
-            libver=("v110", "v110"),
-            locking=False,
-            alignment_threshold=_ALIGNED,
-            alignment_interval=_ALIGNMENT,
-        )
-        places = lay_out_groups(file, content)
-        file.close()
-    except (OSError, RuntimeError) as error:
-        abandon(file)
-        raise StorageError(f"{path}: cannot lay out the file: {reason(error)}") from None
+    places = _laid_out_in(path, "w", lambda file: lay_out_groups(file, content), "the file")
     return _Layout(places, path.stat().st_size, {})
 
 
 def _lay_out_contacts_hdf5(path: Path, layout: _Layout, content: Content, rows: int) -> _Layout:
     """Lay out /contact in a file that has been laid out without it."""
+    places = _laid_out_in(path, "r+", lambda file: lay_out_contacts(file, content, rows), f"{rows} contacts")
+    return _Layout({**layout.places, **places}, path.stat().st_size, {})
+
+
+def _laid_out_in(path: Path, mode: str, lay_out: Callable[[Any], dict[str, int]], what: str) -> dict[str, int]:
+    """Open an HDF5 file with aligned datasets, let `lay_out` lay it out, and close it; the places that `lay_out`
+    returns. `what` names the part laid out in errors. Raises StorageError."""
     import h5py
 
     file = None
     try:
         file = h5py.File(
             path,
-            "r+",
+            mode,
             libver=("v110", "v110"),
             locking=False,
             alignment_threshold=_ALIGNED,
             alignment_interval=_ALIGNMENT,
         )
-        places = lay_out_contacts(file, content, rows)
+        places: dict[str, int] = lay_out(file)
         file.close()
     except (OSError, RuntimeError) as error:
         abandon(file)
-        raise StorageError(f"{path}: cannot lay out {rows} contacts: {reason(error)}") from None
-    return _Layout({**layout.places, **places}, path.stat().st_size, {})
+        raise StorageError(f"{path}: cannot lay out {what}: {reason(error)}") from None
+    return places
 
 
 def lay_out_contacts(

@@ -7,6 +7,7 @@ VectorSimulation's robots do, so that it is asked for all at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ Policy = Callable[[Array, Array, float], Any]
 
 
 class Drive(NamedTuple):
-    """What is done with samples between steps: expressions of the state (empty: none), and a function."""
+    """The treatment of samples between steps: expressions of the state (empty: none), and a function."""
 
     until: str = ""  # which is not 0 where a sample ends
     cost: str = ""  # which is summed over the steps, at the state before each
@@ -279,18 +280,14 @@ def make_driven_roller(
 ) -> Roller:
     """Make a roller whose samples are rated, and driven by a policy where there is one. Raises UsageError for features
     that packs lack."""
-
-    def make_rater() -> Rater:
-        assert criteria is not None
-        return Rater(plan, criteria, results.ended, results.cost)
-
-    raters = None if criteria is None else make_rater
+    make_rater: Callable[[], Rater] | None = None
     if criteria is not None:
+        make_rater = partial(Rater, plan, criteria, results.ended, results.cost)
         warm(rating_kernels(criteria))
     if drive.policy is None:
-        return PackRoller(plan, controls, results, (drive, threads), None if raters is None else raters())
+        return PackRoller(plan, controls, results, (drive, threads), make_rater and make_rater())
     _refuse(plan)
-    return DrivenRoller(plan, controls, results, drive, threads, raters)
+    return DrivenRoller(plan, controls, results, drive, threads, make_rater)
 
 
 def _refuse(plan: Plan) -> None:

@@ -33,7 +33,7 @@ class OnnxPolicy:
             raise UsageError("a policy of an ONNX file needs onnxruntime: pip install 'artsim[onnx]'") from None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4  # what is wrong is raised
+        options.log_severity_level = 4  # 4: fatal errors alone are logged, since all errors are raised
         try:
             self._session = onnxruntime.InferenceSession(str(where), options, providers=["CPUExecutionProvider"])
         except Exception as error:

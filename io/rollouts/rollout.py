@@ -206,7 +206,7 @@ def rollout(
 
 
 def drive_of(config: RolloutConfig, policy: Policy | str | os.PathLike[str] | None, hold: int, output: object) -> Drive:
-    """What is done between steps; `policy`: a function, or the name of an ONNX file. Raises UsageError."""
+    """The treatment of samples between steps; `policy`: a function, or the name of an ONNX file. Raises UsageError."""
     if not 1 <= hold <= MAX_STEPS:
         raise UsageError(f"hold is {hold}, want a number of steps from 1")
     if policy is None and hold != 1:

@@ -1,4 +1,4 @@
-"""What simulations that calls of `step` advance have in common: inputs, which act until they are given anew."""
+"""Stepped, the common base of simulations that calls of `step` advance: inputs act until they are given anew."""
 
 from __future__ import annotations
 

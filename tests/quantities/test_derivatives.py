@@ -382,9 +382,10 @@ MOTION = [name for name in DERIVED if name.startswith(("link", "momentum"))]
 def _compare_motion(ours: Reference, given: Mapping[str, Array], out: Mapping[str, Array], row: int) -> None:
     """A row of our derivatives of the motion of links, at their origins, and of the momentum with Pinocchio's.
 
-    Its accelerations are spatial: d²p/dt² is that of the point and ω × ṗ. Its derivatives are those of components in
-    the link's axes, which turn (its LOCAL_WORLD_ALIGNED ones are no derivatives of what it gives in these axes). Its
-    centre of mass leaves out links that do not move, so that momenta are compared on free bases.
+    Pinocchio's accelerations are spatial: d²p/dt² is that of the point and ω × ṗ. Pinocchio's derivatives are those of
+    components in the link's axes, which turn: the LOCAL_WORLD_ALIGNED ones are not the derivatives of its velocities in
+    these axes. Pinocchio's centre of mass leaves out links that do not move, so that momenta are compared on free
+    bases.
     """
     pin, model, data = ours.pin, ours.model, ours.model.createData()
     v, a = (given[key][row, ours.dofs] for key in ("qvel", "qacc"))
