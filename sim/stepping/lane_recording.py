@@ -1,6 +1,6 @@
 """Rows of a pack that are recorded: each lane's forces are booked, and its row written, by the code of a single robot.
 
-That code sees the lane's arrays in place; the pack has solved the step, whose bytes do not depend on what is recorded.
+That code sees the lane's arrays in place. The pack has solved the step, so that recording changes no byte of it.
 """
 
 from __future__ import annotations

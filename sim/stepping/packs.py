@@ -167,7 +167,7 @@ BY_CONTROL, BY_TARGET, BY_TORQUE = range(3)  # the input that is the action
 
 
 class Rating(NamedTuple):
-    """What packs rate samples by: a program, the tables from which it loads, and what it has found of all samples."""
+    """A program by which packs rate samples, the tables from which it loads, and the ratings of all samples."""
 
     evaluator: Ints1  # (2,) the entry that runs the program
     finder: Ints1  # (2,) the entry that computes the quantities of links; zeros: none are asked for
@@ -187,7 +187,7 @@ class Rating(NamedTuple):
     cost: Reals1  # (samples,) the sum of its costs
     kept: Reals2  # (samples, memories)
     unknown: Ints1  # (1,) the first sample that has no rating, -1 without any
-    found: Reals1  # (registers,) what the program has found of it
+    found: Reals1  # (registers,) the registers of the program for that sample
 
 
 class Alone(NamedTuple):

@@ -73,7 +73,7 @@ def _show_inputs(table: ConstReals3, row: int, out: Reals2) -> None:
 
 @njit
 def _recall(run: RunBundle, rating: Rating) -> None:
-    """Set the program's memories to those of the samples; of a sample that begins, to what is now."""
+    """Set the program's memories to those of the samples; of a sample that begins, to the present values."""
     first, begins = run.block.plan[FIRST_SAMPLE], False
     for lane in range(rating.memory.shape[0]):
         begins = begins or step_of_lane(run, lane) == 0
@@ -89,7 +89,7 @@ def _recall(run: RunBundle, rating: Rating) -> None:
 
 @njit
 def _note_unknown(rating: Rating, lane: int, sample: int) -> None:
-    """Note that a sample cannot be rated, with all that the program has found of the first such one."""
+    """Note that a sample cannot be rated, with all registers of the program for the first of these samples."""
     if rating.unknown[0] < 0 or sample < rating.unknown[0]:
         rating.unknown[0] = sample
         for k in range(rating.found.shape[0]):
