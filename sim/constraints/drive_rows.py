@@ -35,6 +35,14 @@ def drives_need_rows(inputs: Inputs) -> bool:
 
 
 @njit
+def note_implicit_drives(inputs: Inputs, rows: Rows) -> None:
+    """Set rows.implicit (nv,), 1 for drives that are part of M̂ but where they do not settle; in both widths."""
+    for k in range(rows.implicit.shape[0]):
+        driven = any_positive(inputs.drive_stiffness[k] + inputs.drive_damping[k])
+        rows.implicit[k] = 1 if driven and not SWEEPING[inputs.solver[0]] else 0
+
+
+@njit
 def drive_row(robot: RobotBundle, run: RunBundle, rows: Rows, k: int) -> None:
     """Append the row of dof k's drive, if it has one that is not part of M̂; in both widths. The row has no effect in
     lanes where the drive is part of M̂."""

@@ -23,10 +23,19 @@ from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.impedance import has_soft_limit, joint_like, yield_at_bound
 from artsim.sim.constraints.kinds import AT_ANGLE, AT_LOWER, AT_UPPER, POSITION_ROW, VELOCITY_ROW
 from artsim.sim.constraints.row import add_entry, add_row, mobility_of_row, one_sided, row_rate, single_row
-from artsim.sim.constraints.turn_limit_rows import turn_limit_rows
+from artsim.sim.constraints.turn_limit_rows import opens_turn, turn_limit_rows
 from artsim.sim.equipment.actuation import coordinate
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, real, where_greater, with_lane, zero_like
+from artsim.sim.foundation.lanes import (
+    any_positive,
+    lane_count,
+    lane_get,
+    lane_of,
+    real,
+    where_greater,
+    with_lane,
+    zero_like,
+)
 from artsim.sim.foundation.quaternions import rotation_vector
 from artsim.sim.foundation.records import Lanes1, Real, Vec3, Vec4
 from artsim.sim.foundation.scalars import largest
@@ -214,9 +223,9 @@ def _widening(v: Lanes1, k: int, lane: int, turn: Vec3, angle: float, h: float) 
 
 
 @njit
-def presses(robot: RobotBundle, run: RunBundle, chosen: Real, without_rows: bool) -> Real:
+def presses(robot: RobotBundle, run: RunBundle, chosen: Real) -> Real:
     """1 where `chosen` is 1 and the velocities step.velocity would violate a side of a limit that has no row, and now
-    gets one; in both widths. `without_rows`: the velocities come from a step in which no side has a row.
+    gets one; in both widths.
     """
     step = run.step
     zero = zero_like(chosen)
@@ -225,21 +234,33 @@ def presses(robot: RobotBundle, run: RunBundle, chosen: Real, without_rows: bool
         for side in (LOWER, UPPER, BACKWARD, FORWARD):
             if is_limited(robot.model, k, side):
                 new = where_greater(beyond_limit(robot, run, k, side), zero, chosen, zero)
-                if not without_rows:
-                    new = where_greater(step.pressed[k, side], zero, zero, new)
+                new = where_greater(step.pressed[k, side], zero, zero, new)
                 step.pressed[k, side] = largest(step.pressed[k, side], new)
                 found = largest(found, new)
     return found
 
 
 @njit
-def opens_cones(robot: RobotBundle, run: RunBundle) -> bool:
-    """True if the velocities step.velocity would take the angle of any ball beyond its limit."""
-    step = run.step
-    for k in range(step.velocity.shape[0]):
-        if is_cone(robot.model, k) and _opens_cone(robot, run, k):
-            return True
-    return False
+def turns_too_far(robot: RobotBundle, run: RunBundle, chosen: Real) -> Real:
+    """1 where `chosen` is 1 and the velocities step.velocity would take the angle, the swing or the twist of a ball
+    beyond a limit; in both widths."""
+    model, found = robot.model, zero_like(chosen)
+    if not any_positive(chosen):
+        return found
+    for k in range(run.step.velocity.shape[0]):
+        if is_cone(model, k) or model.dof_turn[k] >= 0:
+            for lane in range(lane_count(robot.state.qpos)):
+                if lane_of(chosen, lane) > 0.0 and _turns_too_far(robot, run, k, lane):
+                    found = with_lane(found, lane, 1.0)
+    return found
+
+
+@njit
+def _turns_too_far(robot: RobotBundle, run: RunBundle, k: int, lane: int) -> bool:
+    """True if the ball whose first dof is k turns too far in the lane."""
+    if is_cone(robot.model, k) and _opens_cone(robot, run, k, lane):
+        return True
+    return robot.model.dof_turn[k] >= 0 and opens_turn(robot, run, k, lane)
 
 
 @inlined
@@ -277,15 +298,15 @@ def beyond_bound(start: Real, end: Real, side: tuple[float, float], stiffness: f
 
 
 @njit
-def _opens_cone(robot: RobotBundle, run: RunBundle, k: int) -> bool:
+def _opens_cone(robot: RobotBundle, run: RunBundle, k: int, lane: int) -> bool:
     """True if the velocities step.velocity would take the ball's angle beyond its limit, or it is beyond a soft one."""
-    model = robot.model
-    x, y, z, angle = ball_rotation(model, robot.state.qpos, k, 0)
-    v, h = run.step.velocity, run.inputs.time_step[0]
+    model, v, h = robot.model, run.step.velocity, run.inputs.time_step[0]
+    x, y, z, angle = ball_rotation(model, robot.state.qpos, k, lane)
+    a, b, c = lane_get(v, k, lane), lane_get(v, k + 1, lane), lane_get(v, k + 2, lane)
     if has_soft_limit(run.inputs, k):
         return angle + run.inputs.limit_margin[k] > model.upper[k]
     if angle > 0.0:
-        end = angle + h * (x * v[k] + y * v[k + 1] + z * v[k + 2]) / angle + _widening(v, k, 0, (x, y, z), angle, h)
+        end = angle + h * (x * a + y * b + z * c) / angle + _widening(v, k, lane, (x, y, z), angle, h)
     else:
-        end = h * math.sqrt(v[k] ** 2 + v[k + 1] ** 2 + v[k + 2] ** 2)
+        end = h * math.sqrt(a**2 + b**2 + c**2)
     return end > model.upper[k] * (1.0 + 1e-13) + 1e-13

@@ -103,11 +103,9 @@ def begin_tendon_limits(robot: RobotBundle, run: RunBundle, equipment: Equipment
 
 
 @njit
-def press_tendons(
-    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, chosen: Real, without_rows: bool
-) -> Real:
+def press_tendons(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle, chosen: Real) -> Real:
     """1 where `chosen` is 1 and the velocities step.velocity would violate a limit of a tendon that has no row, and now
-    gets one; in both widths. `without_rows`: the velocities come from a step in which no limit has a row."""
+    gets one; in both widths."""
     pressed, zero, nv = run.step.pressed, zero_like(chosen), robot.model.dof_body.shape[0]
     found = zero
     for t in range(equipment.model.tendon_lower.shape[0]):
@@ -115,8 +113,7 @@ def press_tendons(
             if _is_limited(equipment, t, side):
                 at, column = nv + t, side - TENDON_LOWER
                 new = where_greater(beyond_tendon_limit(run, equipment, nv, t, side), zero, chosen, zero)
-                if not without_rows:
-                    new = where_greater(pressed[at, column], zero, zero, new)
+                new = where_greater(pressed[at, column], zero, zero, new)
                 pressed[at, column] = largest(pressed[at, column], new)
                 found = largest(found, new)
     return found

@@ -175,18 +175,14 @@ def _in_frame(model: Model, t: int, x: float, y: float, z: float) -> Vec3:
 
 
 @njit
-def opens_turns(robot: RobotBundle, run: RunBundle) -> bool:
-    """True if the velocities step.velocity would violate a limit of swing or twist."""
-    model, v = robot.model, run.step.velocity
-    h = run.inputs.time_step[0]
-    for k in range(v.shape[0]):
-        t = model.dof_turn[k]
-        if t >= 0:
-            x, y, z = _in_frame(model, t, h * v[k], h * v[k + 1], h * v[k + 2])
-            w1, x1, y1, z1 = _rotation(model, robot.state.qpos, k, 0)
-            if _worst(model, t, turned(w1, x1, y1, z1, x, y, z)) < -_SLACK:
-                return True
-    return False
+def opens_turn(robot: RobotBundle, run: RunBundle, k: int, lane: int) -> bool:
+    """True if the velocities step.velocity would violate a limit of swing or twist of the joint whose first rotation is
+    dof k, in one lane."""
+    model, v, h = robot.model, run.step.velocity, run.inputs.time_step[0]
+    t = model.dof_turn[k]
+    x, y, z = _in_frame(model, t, h * lane_get(v, k, lane), h * lane_get(v, k + 1, lane), h * lane_get(v, k + 2, lane))
+    w1, x1, y1, z1 = _rotation(model, robot.state.qpos, k, lane)
+    return _worst(model, t, turned(w1, x1, y1, z1, x, y, z)) < -_SLACK
 
 
 @njit

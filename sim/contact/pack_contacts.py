@@ -59,7 +59,6 @@ class PackSolver(NamedTuple):
     done: Lanes1  # (1,) 1: the step's previous solution stands
     warm: Lanes1  # (1,) 1: that solution has impulses
     kept: Lanes1  # (nu,) its velocities
-    bound: Lanes1  # (1,) 1: the lane has rows
     unlike: ConstInts1  # (1,) 1: lanes may have so many contacts that their rows are quite different
     whole: ConstInts1  # (1,) 1: rows may tie branches of trees, or trees
     exacting: ConstInts1  # (1,) 1: rows may be so stiff that the solver's first step loses digits

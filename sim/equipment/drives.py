@@ -19,14 +19,15 @@ from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import zero_like
 from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.run_data.run_records import CONTROL_ROW, Rows, RunBundle, Step
+from artsim.sim.run_data.run_records import CONTROL_ROW, Rows, RunBundle
 
 
 @njit
-def begin_drives(state: State, step: Step) -> None:
-    """Hold the drives that were held at the end of the last step."""
-    for k in range(step.drive_held.shape[0]):
-        step.drive_held[k] = state.drive_held[k]
+def begin_drives(state: State, run: RunBundle) -> None:
+    """Hold the drives that were held at the end of the last step, and set the gains of all."""
+    for k in range(run.step.drive_held.shape[0]):
+        run.step.drive_held[k] = state.drive_held[k]
+    set_drives(run)
 
 
 @njit

@@ -207,6 +207,8 @@ class Step(NamedTuple):
     limit_steps: Ints1  # (nv,) steps each dof spent at a limit
     pressed: Reals2  # (nv + nt, 4) 1: this side of the limits of a dof, or then of a tendon, has a row in this step
     bound_rounds: Reals1  # (1,) rounds since the forces of drives and actuators were last within their bounds
+    bound: Reals1  # (1,) 1: rows are solved, 0: the step without rows is taken
+    ball_rows: Reals1  # (1,) 1: limits of balls have rows
     drive_rows: Reals1  # (1,) 1: the drives that have a largest force are rows, since they did not settle
     rule_rounds: Reals1  # (1,) rounds since the velocities of links were last within their bounds
     outdated: Reals1  # (1,) 1: the rows but those of contacts are not those of the step's previous solution

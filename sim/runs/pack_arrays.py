@@ -144,9 +144,7 @@ def _make_pack_work(plan: Plan, width: int) -> PackWork:
 
 def make_rows_and_solver(plan: Plan, room: int, width: int) -> tuple[Rows, NewtonWork, PackSolver]:
     """The rows of a step with room for those of `room` contacts, and their solver's scratch."""
-    rows, newton, pack = make_pack_rows(origins_of(plan, room), has_ties(plan), width)
-    rows.implicit[:] = (plan.inputs["drive_stiffness"] + plan.inputs["drive_damping"]) > 0
-    return rows, newton, pack
+    return make_pack_rows(origins_of(plan, room), has_ties(plan), width)
 
 
 def connect_solver(

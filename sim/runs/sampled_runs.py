@@ -1,6 +1,6 @@
 """Many runs of one robot that differ in initial state, inputs or factors of properties: in packs of 8 where possible.
 
-A pack takes a step in all lanes at once; see pack_step.py. A robot with features that packs lack
+A pack takes a step in all lanes at once. A robot with features that packs lack
 (`reason_against_packs`) runs sample after sample through Simulation. Samples do not depend on each other: their bytes
 depend neither on the number of samples nor on that of threads.
 

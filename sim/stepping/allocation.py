@@ -50,7 +50,7 @@ def make_step(model: Model, equipment: Equipment | None = None) -> Step:
         "retries": (4,),
         **dict.fromkeys(("beside", "integrator"), (3,)),
         **dict.fromkeys(("evaluations", "follows", "away", "nearest", "asleep"), (1,)),
-        **dict.fromkeys(("bound_rounds", "drive_rows", "rule_rounds", "outdated"), (1,)),
+        **dict.fromkeys(("bound_rounds", "bound", "drive_rows", "ball_rows", "rule_rounds", "outdated"), (1,)),
         "aiming": (4,),
         "straining": (3,),
         "coupling_error": (1,),

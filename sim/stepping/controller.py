@@ -51,12 +51,12 @@ _RESTING = 1e-6  # rad/s or m/s: below it friction grows with the velocity, so t
 
 @njit
 def applied_forces(
-    robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, equipment: EquipmentBundle | None, ahead: float
+    robot: RobotBundle, q: Lanes1, v: Lanes1, run: RunBundle, equipment: EitherEquipment, ahead: float
 ) -> None:
     """Set step.applied (nv,) to the torques of the control row, of the built-in controller and of wrenches on links;
     parameters as for command."""
     command(robot, q, v, run, equipment, ahead)
-    if equipment is not None:
+    if equipment is not None and run.lanes is None:  # in lanes they are among the passive forces
         apply_link_wrenches(robot, run, equipment)
 
 

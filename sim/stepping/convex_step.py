@@ -14,7 +14,6 @@ found. D holds the dampers of joints and drives; with implicitfast those of actu
 from __future__ import annotations
 
 from artsim.sim.articulation.coupling import reduce_vector
-from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.actuation import damper
 from artsim.sim.equipment.arrays import EitherEquipment
@@ -30,16 +29,12 @@ from artsim.sim.stepping.system import set_end_velocities
 def damp_velocities(
     robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EitherEquipment, solver: SolverBundle
 ) -> None:
-    """Let dampers act on the change of velocities found: Δu = Δu_c - (M + h D)⁻¹ h D Δu_c, in both widths.
-
-    Of a pack in lanes with rows: in steps without rows they act already (free_motion.py).
-    """
+    """Let dampers act on the change of velocities found, Δu = Δu_c - (M + h D)⁻¹ h D Δu_c, where rows were solved: in
+    steps without rows they act already (free_motion.py). In both widths."""
     model, data, step = robot.model, robot.data, run.step
-    chosen = like(1.0, data)
-    if run.lanes is not None:
-        if solver.pack is None:
-            return
-        chosen = solver.pack.bound[0]
+    chosen = step.bound[0]
+    if not any_positive(chosen):
+        return
     damped = zero_like(chosen)
     for k in range(step.velocity.shape[0]):
         step.diagonal[k] = chosen * (run.inputs.time_step[0] * damper(model, run, rows, equipment, k))

@@ -1,4 +1,4 @@
-"""Forces of a pack's equipment that branch on the state, found in each lane by the code of a single robot.
+"""Inputs of a pack, and forces of its equipment that branch on the state, found in each lane as of a single robot.
 
 Tendons and their springs, transmissions, muscles, motors and filters branch on their data. That code sees the lane's
 arrays in place. What follows from their forces is found in all lanes at once (equipment/implicit_actuators.py).
@@ -6,15 +6,19 @@ arrays in place. What follows from their forces is found in all lanes at once (e
 
 from __future__ import annotations
 
-from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.articulation.kinematics import like
+from artsim.sim.articulation.model import Model
+from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.equipment.actuation import control_row, weigh_springs
 from artsim.sim.equipment.actuators import advance_activations
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.equipment.forces import find_single_forces
-from artsim.sim.equipment.implicit_actuators import weigh
+from artsim.sim.equipment.implicit_actuators import guess_bounds, set_plain_forces, set_plain_lengths, weigh
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.equipment.tendons import find_tendon_drifts, has_inertia, tendon_paths
-from artsim.sim.foundation.jit import njit
-from artsim.sim.foundation.lanes import lane_count
+from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import lane_count, lane_set
+from artsim.sim.foundation.records import ConstReals3, Lanes2
 from artsim.sim.foundation.recordtype import connected, run_entry
 from artsim.sim.run_data.run_records import STEP_NUMBER, RunBundle
 from artsim.sim.stepping.calibration import calibrate
@@ -61,16 +65,20 @@ def find_paths_in_lanes(robot: RobotBundle, run: RunBundle) -> None:
 
 @njit
 def exert(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle) -> None:
-    """Find the forces of the equipment of every lane, and the weights of its springs."""
-    lanes, helpers = run.lanes, run.lanes.helpers
-    for lane in range(lane_count(robot.state.qpos)):
-        if lanes.data.alive[lane]:
-            helpers.counters[lane, STEP_NUMBER] = step_of_lane(run, lane)
-            run_entry(helpers.exerter[lane])
-    if lanes.adhesion is not None:
-        for j in range(lanes.adhesion.number.shape[0]):
-            lanes.adhesion.force[j] = equipment.data.actuator_force[lanes.adhesion.number[j]]
-    weigh(robot.model, run, equipment)
+    """Find the forces of the equipment of every lane, the weights of its springs, and the bounds of its actuators."""
+    state, lanes, helpers = robot.state, run.lanes, run.lanes.helpers
+    if connected(helpers.exerter[0]):
+        for lane in range(lane_count(state.qpos)):
+            if lanes.data.alive[lane]:
+                helpers.counters[lane, STEP_NUMBER] = step_of_lane(run, lane)
+                run_entry(helpers.exerter[lane])
+        if lanes.adhesion is not None:
+            for j in range(lanes.adhesion.number.shape[0]):
+                lanes.adhesion.force[j] = equipment.data.actuator_force[lanes.adhesion.number[j]]
+        weigh(robot.model, run, equipment)
+    else:
+        set_plain_lengths(robot.model, state.qpos, state.qvel, equipment)
+    guess_bounds(robot.model, state.qpos, state.qvel, run, equipment)
 
 
 @njit
@@ -82,3 +90,34 @@ def keep_lanes(robot: RobotBundle, run: RunBundle) -> None:
             if lanes.data.alive[lane]:
                 lanes.helpers.counters[lane, STEP_NUMBER] = step_of_lane(run, lane)
                 run_entry(lanes.helpers.keeper[lane])
+
+
+@njit
+def choose_inputs(model: Model, data: Workspace, run: RunBundle, equipment: EquipmentBundle | None) -> None:
+    """Select the row of inputs that acts on this step, and derive the equipment's forces from it."""
+    inputs, lanes = run.inputs, run.lanes
+    row = control_row(lanes.controls.start_step, lanes.data.input_row[0], run.step.counters[STEP_NUMBER])
+    if row == lanes.data.input_row[0]:
+        return
+    lanes.data.input_row[0] = row
+    _spread_row(data, lanes.controls.torque, row, inputs.torque)
+    _spread_row(data, lanes.controls.target, row, inputs.target)
+    _spread_row(data, lanes.controls.target_velocity, row, inputs.target_velocity)
+    _spread_row(data, lanes.controls.target_acceleration, row, inputs.target_acceleration)
+    _spread_row(data, lanes.controls.control, row, inputs.control)
+    if equipment is not None:
+        set_plain_forces(inputs, equipment)
+        weigh(model, run, equipment)
+    else:
+        weigh_springs(model, run, equipment)
+
+
+@inlined
+def _spread_row(data: Workspace, table: ConstReals3, row: int, out: Lanes2) -> None:
+    """Spread row `row` of the table (1 or lanes, rows, n) over the lanes of out (1, n)."""
+    for k in range(out.shape[1]):
+        if table.shape[0] == 1:
+            out[0, k] = like(table[0, row, k], data)
+        else:
+            for lane in range(lane_count(out)):
+                lane_set(out, k, lane, table[lane, row, k])

@@ -6,7 +6,7 @@ That code sees the lane's arrays in place. The pack has solved the step, so that
 from __future__ import annotations
 
 from artsim.sim.articulation.kinematics import origin_of, velocities
-from artsim.sim.articulation.state import RobotBundle
+from artsim.sim.articulation.state import RobotBundle, State
 from artsim.sim.contact.detection import is_near
 from artsim.sim.contact.pack_contacts import PackContactBundle
 from artsim.sim.equipment.arrays import EquipmentBundle
@@ -15,6 +15,7 @@ from artsim.sim.equipment.implicit_actuators import note_unbounded_forces
 from artsim.sim.equipment.link_wrenches import apply_link_wrenches
 from artsim.sim.equipment.tendons import tendon_paths
 from artsim.sim.equipment.transmissions import transmissions
+from artsim.sim.foundation.gather_scatter import scatter
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import lane_count, lane_get
 from artsim.sim.foundation.recordtype import connected, run_entry
@@ -36,6 +37,21 @@ from artsim.sim.stepping.beside import record_row
 from artsim.sim.stepping.booking import book_forces, rest
 from artsim.sim.stepping.lane_ends import step_of_lane
 from artsim.sim.stepping.packs import FIRST_SAMPLE, FIRST_SLOT, ROWS_OF_SAMPLE, SLOTS_OF_LANE
+
+
+@njit
+def record_state(state: State, run: RunBundle) -> None:
+    """Record position and velocity before the step as a row of the samples at hand."""
+    block = run.block
+    row = run.step.counters[STEP_NUMBER] // block.plan[STEPS_PER_ROW]
+    if block.qpos.shape[1] > 0:
+        n = block.qpos.shape[2]
+        start = block.plan[FIRST_SAMPLE] * block.qpos.shape[1] + row
+        scatter(state.qpos, block.qpos, start * n, block.qpos.shape[1] * n)
+    if block.qvel.shape[1] > 0:
+        n = block.qvel.shape[2]
+        start = block.plan[FIRST_SAMPLE] * block.qvel.shape[1] + row
+        scatter(state.qvel, block.qvel, start * n, block.qvel.shape[1] * n)
 
 
 @njit

@@ -112,6 +112,8 @@ PackStep = with_lanes(
         "drive_held",
         "pressed",
         "bound_rounds",
+        "bound",
+        "ball_rows",
         "drive_rows",
         "rule_rounds",
         "outdated",

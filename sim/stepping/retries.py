@@ -26,31 +26,27 @@ from artsim.sim.articulation.kinematics import like, velocities
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.constraints.drive_rows import make_drives_rows
 from artsim.sim.constraints.impedance import is_convex
-from artsim.sim.constraints.limit_rows import begin_limits, opens_cones, presses
+from artsim.sim.constraints.limit_rows import begin_limits, has_ball_limits, presses, turns_too_far
 from artsim.sim.constraints.link_velocity_rows import MOST_BOUND_ROUNDS as MOST_ROUNDS
 from artsim.sim.constraints.link_velocity_rows import aim_bounds, loosen, note_excess
 from artsim.sim.constraints.loop_rows import has_hard_loops
 from artsim.sim.constraints.tendon_limit_rows import begin_tendon_limits, press_tendons
-from artsim.sim.constraints.turn_limit_rows import opens_turns
 from artsim.sim.contact.contact_rows import grips_more, reset_grip
 from artsim.sim.contact.rebounds import aim_again, begin_bounces, bounce_on, is_bouncing
 from artsim.sim.equipment.arrays import ROUNDS_TOGETHER, EitherEquipment, EquipmentBundle
-from artsim.sim.equipment.drives import bound_drives, hold_drives, set_drives
+from artsim.sim.equipment.drives import hold_drives, set_drives
 from artsim.sim.equipment.implicit_actuators import excess_at_bounds, hold_actuators
 from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_of, where_greater, zero_like
 from artsim.sim.foundation.records import Real
 from artsim.sim.foundation.scalars import largest
-from artsim.sim.geometry.contacts import CONTACTS, ContactBundle, EitherContacts
+from artsim.sim.geometry.contacts import EitherContacts
 from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.link_rules import RuleBundle
-from artsim.sim.run_data.phases import SOLVER, SYSTEM
+from artsim.sim.run_data.phases import SOLVER
 from artsim.sim.run_data.run_records import (
-    ALL_ROWS,
     CROWDED,
-    FREE_STEPS_POSSIBLE,
     ITERATIONS,
-    LASTING_ROWS,
     RESIDUAL,
     STOP_DOF,
     STOP_REASON,
@@ -70,17 +66,9 @@ from artsim.sim.stepping.contact_aims import (
     is_aiming_contacts,
 )
 from artsim.sim.stepping.evaluations import misplaces_bias, start_evaluations
-from artsim.sim.stepping.free_motion import free_step
+from artsim.sim.stepping.lane_calls import begin_solutions, lanes_to_look_at, start_again
 from artsim.sim.stepping.lane_ends import end
-from artsim.sim.stepping.midpoint import (
-    note_struck,
-)
-from artsim.sim.stepping.pack_stages import (
-    go_on_in_lanes,
-    hold_without_rows_in_lanes,
-    lanes_to_look_at,
-    start_in_lanes,
-)
+from artsim.sim.stepping.midpoint import note_struck
 from artsim.sim.stepping.searches import outruns_contacts
 from artsim.sim.stepping.strain import begin_strain, is_straining, settle_strain
 from artsim.sim.stepping.system import set_end_velocities
@@ -103,7 +91,9 @@ def start_search(
 ) -> None:
     """Begin the search for the velocities at the step's end, with the contacts at its start."""
     if run.lanes is not None:
-        start_in_lanes(run, solver)
+        run.lanes.data.searches[0] = like(0.0, robot.data)
+    if solver.pack is not None:
+        begin_solutions(solver.pack)
     _begin_with_contacts(robot, run, rows, equipment, contact, rules, like(1.0, robot.data))
 
 
@@ -119,6 +109,7 @@ def _begin_with_contacts(
 ) -> None:
     """Set the velocities expected midway, from which evaluations with these contacts start, where `chosen` is 1."""
     step, zero = run.step, zero_like(chosen)
+    unforeseen = 1.0 if is_convex(run.inputs) and has_ball_limits(robot.model) else 0.0  # as such steps are solved once
     if contact is not None:
         if run.lanes is None:
             note_struck(robot.data, contact)
@@ -127,9 +118,11 @@ def _begin_with_contacts(
     begin_targets(run, contact, chosen)
     step.bound_rounds[0] = where_greater(chosen, zero, zero, step.bound_rounds[0])
     step.drive_rows[0] = where_greater(chosen, zero, zero, step.drive_rows[0])
+    step.ball_rows[0] = where_greater(chosen, zero, zero + unforeseen, step.ball_rows[0])
     step.rule_rounds[0] = where_greater(chosen, zero, zero, step.rule_rounds[0])
     step.outdated[0] = largest(step.outdated[0], chosen)
     rows.report[RESIDUAL] = where_greater(chosen, zero, zero, rows.report[RESIDUAL])
+    rows.report[ITERATIONS] = where_greater(chosen, zero, zero, rows.report[ITERATIONS])
     begin_limits(robot, run, chosen)
     if equipment is not None:
         begin_tendon_limits(robot, run, equipment, chosen)
@@ -138,51 +131,6 @@ def _begin_with_contacts(
     if run.lanes is None:
         for n in range(WITHOUT_ROWS, step.retries.shape[0]):
             step.retries[n] = 0
-
-
-@njit
-def holds_without_rows(
-    robot: RobotBundle,
-    run: RunBundle,
-    rows: Rows,
-    equipment: EitherEquipment,
-    contact: EitherContacts,
-    solver: SolverBundle,
-) -> bool:
-    """True if the step without rows suffices. This step is tried, in O(n), where only limits may call for rows."""
-    if run.lanes is not None:
-        return hold_without_rows_in_lanes(robot, run, rows, equipment, contact, solver)
-    step = run.step
-    for k in range(rows.implicit.shape[0]):
-        driven = run.inputs.drive_stiffness[k] + run.inputs.drive_damping[k] > 0.0
-        rows.implicit[k] = 1 if driven and not sweeps_rows(solver) else 0
-    set_drives(run)
-    rows.report[ITERATIONS] = 0.0
-    step.retries[WITHOUT_ROWS] = 0
-    possible = step.counters[FREE_STEPS_POSSIBLE] == 1 and step.drive_rows[0] == 0.0
-    if is_convex(run.inputs):
-        possible = False
-        bound_drives(robot, run, rows)
-    if possible and not _touches(contact) and not _springs_are_rows(equipment):
-        rows.number[ALL_ROWS] = 0
-        rows.number[LASTING_ROWS] = 0
-        rows.report[RESIDUAL] = 0.0
-        settled = _settles_freely(robot, run, rows, equipment)
-        mark(run.clock, SYSTEM)
-        if settled and _holds(robot, run, equipment) and not _clamped(run, equipment):
-            step.retries[WITHOUT_ROWS] = 1
-    return step.retries[WITHOUT_ROWS] == 1
-
-
-@njit
-def _settles_freely(robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None) -> bool:
-    """Take the step without rows, with drives held at their largest forces; False if the drives do not settle."""
-    for _ in range(ROUNDS_TOGETHER):
-        free_step(robot, run, rows, equipment)
-        if hold_drives(robot, run, rows, 1.0, 0.0) <= 0.0:
-            return True
-        set_drives(run)
-    return False
 
 
 @njit
@@ -203,21 +151,19 @@ def look_again(
     if is_convex(run.inputs):
         return SOLVED
     left = like(1.0, robot.data)
-    if run.lanes is not None:
-        left = lanes_to_look_at(run, solver, left)
+    if solver.pack is not None:
+        left = lanes_to_look_at(run.step, solver.pack, left)
     if contact is not None:
         left = left - left * is_aiming_contacts(contact)
-    changed, aimed = zero_like(left), zero_like(left)
-    if run.step.retries[WITHOUT_ROWS] == 0 or run.lanes is not None:
-        fresh = left - left * _goes_on(run, contact)
-        changed = _change_bounds(robot, run, rows, equipment, solver, fresh)
-        left = left - changed
-        aimed = _settle_strain(robot, run, rows, equipment, contact, solver, left)
-        aimed = aimed + _aim_again(robot, run, rows, equipment, contact, solver, left - aimed)
-        left = left - aimed
-        moving = left - left * fresh  # where velocities have changed since limits were looked at
-        late = _change_rows(robot, run, rows, equipment, contact, rules, solver, (left, moving))
-        changed, left = changed + late, left - late
+    fresh = left - left * _goes_on(run, contact)
+    changed = _change_bounds(robot, run, rows, equipment, solver, fresh)
+    left = left - changed
+    aimed = _settle_strain(robot, run, rows, equipment, contact, solver, left)
+    aimed = aimed + _aim_again(robot, run, rows, equipment, contact, solver, left - aimed)
+    left = left - aimed
+    moving = left - left * fresh  # where velocities have changed since limits were looked at
+    late = _change_rows(robot, run, rows, equipment, contact, rules, solver, (left, moving))
+    changed, left = changed + late, left - late
     moved = zero_like(left)
     if not sweeps_rows(solver):
         moved = misplaces_bias(robot, run, rows, equipment, left)
@@ -232,20 +178,28 @@ def look_again(
             return FROM_BIAS
         aimed, changed = _aim_contacts(robot, run, rows, equipment, contact, solver)
         run.step.outdated[0] = largest(run.step.outdated[0], changed)
+    if not any_positive(changed + aimed + moved):
+        return SOLVED
+    if solver.pack is not None:
+        by_rules = rules is not None and any_positive(run.step.outdated[0])
+        start_again(run.step, rows, solver.pack, (changed, aimed, moved), by_rules)
     if run.lanes is not None:
-        return FROM_BIAS if go_on_in_lanes(run, rows, rules, solver, (changed, aimed, moved)) else SOLVED
-    if changed + moved > 0.0:
-        return FROM_ROWS if changed > 0.0 else FROM_BIAS
-    return FROM_TARGETS if aimed > 0.0 else SOLVED
+        return FROM_BIAS
+    if any_positive(changed):
+        return FROM_ROWS if any_positive(run.step.bound[0]) else FROM_BIAS
+    return FROM_BIAS if any_positive(moved) else FROM_TARGETS
 
 
 @inlined
 def press_limits(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment, chosen: Real) -> Real:
     """1 where `chosen` is 1 and the velocities found violate sides of limits without rows, which now get them."""
-    pressed = presses(robot, run, chosen, False)
+    step = run.step
+    pressed = presses(robot, run, chosen)
     if equipment is not None:
-        pressed = largest(pressed, press_tendons(robot, run, equipment, chosen, False))
-    return pressed
+        pressed = largest(pressed, press_tendons(robot, run, equipment, chosen))
+    balls = turns_too_far(robot, run, chosen - chosen * step.bound[0])  # of which all have rows if there are any
+    step.ball_rows[0] = largest(step.ball_rows[0], balls)
+    return largest(pressed, balls)
 
 
 @inlined
@@ -444,38 +398,3 @@ def _aim_contacts(
     changed = _change_rows(robot, run, rows, equipment, contact, None, solver, (ended, ended))
     begin_targets(run, contact, changed)
     return aimed, changed
-
-
-@njit
-def _holds(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None) -> bool:
-    """True if the velocities found satisfy all limits of joints and tendons."""
-    pressed = presses(robot, run, 1.0, True)
-    if equipment is not None:
-        pressed = largest(pressed, press_tendons(robot, run, equipment, 1.0, True))
-    return not (pressed > 0.0 or opens_cones(robot, run) or opens_turns(robot, run))
-
-
-@njit
-def _clamped(run: RunBundle, equipment: EquipmentBundle | None) -> bool:
-    """Hold actuators that leave their bounds; True if there are any. This is the first round of their bounds."""
-    if equipment is not None:  # noqa: SIM102  # known to the compiler, the next condition not
-        if hold_actuators(run, equipment, 1.0, 0.0) > 0.0:
-            run.step.bound_rounds[0] += 1.0
-            return True
-    return False
-
-
-@inlined
-def _springs_are_rows(equipment: EquipmentBundle | None) -> bool:
-    """True if tendons' springs are too stiff to be explicit at this time step."""
-    if equipment is not None:
-        return equipment.data.tendon_by_row[0] == 1.0
-    return False
-
-
-@inlined
-def _touches(contact: ContactBundle | None) -> bool:
-    """True if there are contacts, touching or speculative."""
-    if contact is not None:
-        return contact.data.number[CONTACTS] > 0
-    return False

@@ -16,7 +16,7 @@ from artsim.sim.run_data.clock import mark
 from artsim.sim.run_data.phases import BROAD_PHASE
 from artsim.sim.run_data.run_records import CROWDED, SEARCHES, STOP_REASON, Rows, RunBundle
 from artsim.sim.run_data.scratch import SolverBundle
-from artsim.sim.stepping.pack_stages import keep_others, start_of_next
+from artsim.sim.stepping.lane_calls import keep_others, start_of_next
 
 _SEARCHES = 3  # per step at most, besides the first
 _SEARCHES_OF_BLOWS = 39  # of contacts that bounce: each search finds contacts of the bodies just struck
@@ -76,7 +76,7 @@ def _outrun_in_lanes(
         return zero
     lanes.data.searches[0] = lanes.data.searches[0] + other
     if any_positive(other):
-        solver.pack.warm[0] = where_greater(other, zero, zero, start_of_next(rows, solver.pack.bound[0]))
+        solver.pack.warm[0] = where_greater(other, zero, zero, start_of_next(rows, run.step.bound[0]))
         solver.pack.same[0] = 0
-        keep_others(run, solver, other)
+        keep_others(run.step, solver.pack, other)
     return other

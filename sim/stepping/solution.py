@@ -36,13 +36,12 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.controller import applied_forces
 from artsim.sim.stepping.convex_step import damp_velocities
-from artsim.sim.stepping.pack_stages import find_forces_in_lanes
+from artsim.sim.stepping.free_motion import holds_without_rows
+from artsim.sim.stepping.lane_equipment import exert
 from artsim.sim.stepping.retries import (
     FROM_BIAS,
-    FROM_ROWS,
     FROM_TARGETS,
     SOLVED,
-    holds_without_rows,
     look_again,
     solve_again,
     start_search,
@@ -63,7 +62,7 @@ def solve_step(
     """Find the velocities v⁺ at the end of the step and the forces that lead there, by semi-implicit Euler (Stewart and
     Trinkle 1996): M (v⁺ - v) = h (τ - b) + Jᵀ λ, with J v⁺ + bias + cfm λ complementary to λ in its bounds or cone.
 
-    A pack takes the same stages, all lanes at once; pack_stages.py holds those that differ.
+    A pack takes the same stages, all lanes at once.
     """
     place(robot)
     run.step.counters[WEIGHED] = 0
@@ -76,12 +75,12 @@ def solve_step(
     while stage != SOLVED:
         if stage == FROM_TARGETS:
             solve_again(robot, run, solver)
-        elif stage == FROM_ROWS or not holds_without_rows(robot, run, rows, equipment, contact, solver):
+        elif not holds_without_rows(robot, run, rows, equipment, contact, solver):
             if stage == FROM_BIAS:
                 set_bias(robot, run, rows, equipment, contact, rules, solver)
             set_system(robot, run, rows, equipment, rules, solver)
             set_rows(robot, run, rows, equipment, contact, rules, solver)
-            find_velocities(robot, run, rows, contact, solver)
+            find_velocities(robot, run, rows, solver)
         stage = look_again(robot, run, rows, equipment, contact, rules, solver)
     if is_convex(run.inputs):
         damp_velocities(robot, run, rows, equipment, solver)
@@ -97,14 +96,14 @@ def place(robot: RobotBundle) -> None:
 @njit
 def find_forces(robot: RobotBundle, run: RunBundle, equipment: EitherEquipment) -> None:
     """Set the forces at the state, applied and of controllers and equipment, and the targets of drives."""
-    if run.lanes is not None:
-        find_forces_in_lanes(robot, run, equipment)
-        return
     state, step = robot.state, run.step
     find_places(robot.model, state.qpos, run, step.counters[CONTROL_ROW])
-    begin_drives(state, step)
+    begin_drives(state, run)
     if equipment is not None:
-        equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
+        if run.lanes is not None:
+            exert(robot, run, equipment)
+        else:
+            equipment_forces(robot, state.qpos, state.qvel, run, equipment, state.activation, 0)
     applied_forces(robot, state.qpos, state.qvel, run, equipment, run.inputs.time_step[0])
     mark(run.clock, FORCES)
 

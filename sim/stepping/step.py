@@ -6,17 +6,21 @@ first takes the step without rows, in O(n), which stands if it violates no limit
 
 from __future__ import annotations
 
-from artsim.sim.articulation.kinematics import kinematics
+from artsim.sim.articulation.coupling import expand
+from artsim.sim.articulation.kinematics import kinematics, weigh_down, world_inertia
 from artsim.sim.articulation.state import RobotBundle
-from artsim.sim.constraints.limit_rows import has_ball_limits
+from artsim.sim.constraints.drive_rows import note_implicit_drives
 from artsim.sim.constraints.loop_rows import note_loop_gaps
 from artsim.sim.contact.contact_rows import note_depths
 from artsim.sim.contact.detection import find_contacts, place_static
+from artsim.sim.contact.pack_contacts import PackContactBundle
+from artsim.sim.contact.pack_detection import find_in_lanes, note_start, place_world
 from artsim.sim.equipment.actuation import control_row
 from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import inlined, njit
+from artsim.sim.foundation.lanes import lane_count, lane_set
 from artsim.sim.foundation.recordtype import connected, run_entry
-from artsim.sim.geometry.contacts import EitherContacts
+from artsim.sim.geometry.contacts import CONTACTS, EitherContacts
 from artsim.sim.run_data.clock import mark, start
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import INTEGRATION, RECORDING
@@ -48,19 +52,11 @@ from artsim.sim.run_data.run_records import (
 )
 from artsim.sim.run_data.scratch import SolverBundle
 from artsim.sim.stepping.assembly import needs_rows
-from artsim.sim.stepping.booking import book_forces, end_step, move_on, rest
+from artsim.sim.stepping.booking import book_forces, end_step, move_on, note_load, rest
 from artsim.sim.stepping.lane_booking import begin_step_in_lanes
-from artsim.sim.stepping.lane_equipment import keep_lanes
-from artsim.sim.stepping.lane_recording import record_lanes
-from artsim.sim.stepping.pack_step import (
-    begin_in_lanes,
-    choose_inputs,
-    end_in_lanes,
-    lanes_live,
-    lanes_rest,
-    record_state,
-    settle_lanes,
-)
+from artsim.sim.stepping.lane_ends import lanes_live, lanes_rest, note_lanes, record_final, step_of_lane
+from artsim.sim.stepping.lane_equipment import choose_inputs, keep_lanes
+from artsim.sim.stepping.lane_recording import record_lanes, record_state
 from artsim.sim.stepping.packs import ROWS_OF_SAMPLE
 from artsim.sim.stepping.recorded_constraints import lacks_room
 from artsim.sim.stepping.recording import is_full
@@ -115,12 +111,11 @@ def begin(
 ) -> None:
     """Prepare a block of steps."""
     step, block = run.step, run.block
-    needed = needs_rows(robot.model, run.inputs, equipment, rules)
+    step.counters[FREE_STEPS_POSSIBLE] = 0 if needs_rows(robot.model, run.inputs, equipment, rules) else 1
+    note_implicit_drives(run.inputs, rows)
     if run.lanes is not None:
-        step.counters[FREE_STEPS_POSSIBLE] = 0 if needed or has_ball_limits(robot.model) else 1
-        begin_in_lanes(robot, run, contact)
+        _begin_lanes(robot, run, contact)
         return
-    step.counters[FREE_STEPS_POSSIBLE] = 0 if needed else 1
     run_beside(step, BEGIN)
     if is_new(step):
         note_lag(run, rows)
@@ -129,6 +124,29 @@ def begin(
     if contact is not None:
         block.contacts[0] = block.plan[FIRST_CONTACT]
         place_static(robot.model, robot.data, contact)
+
+
+@njit
+def _begin_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
+    """Prepare a block of steps: set followers from their leaders; in lanes before their first step, note the load on
+    joints. The list of contacts begins empty, since other packs may have used it."""
+    state, data, step = robot.state, robot.data, run.step
+    expand(robot.model, state.qpos, state.qvel, data)
+    weigh_down(robot.model, data)
+    if contact is not None:
+        contact.data.number[CONTACTS] = 0
+        place_world(robot.model, data, contact)
+    first = False
+    for lane in range(lane_count(state.qpos)):
+        begins = step_of_lane(run, lane) == 0
+        lane_set(step.asleep, 0, lane, 0.0 if begins else 1.0)  # which keeps the load that is known
+        first = first or begins
+    if first:
+        kinematics(robot.model, state.qpos, data)
+        world_inertia(robot.model, data)
+        for k in range(step.velocity.shape[0]):
+            step.velocity[k] = state.qvel[k]
+        note_load(robot, run)
 
 
 @inlined
@@ -152,7 +170,7 @@ def _has_room(run: RunBundle, rows: Rows, contact: EitherContacts) -> bool:
 def end(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, contact: EitherContacts) -> None:
     """End a block of steps: note energies, gaps, and the depths of contacts at the state."""
     if run.lanes is not None:
-        end_in_lanes(robot, run, contact)
+        _end_lanes(robot, run, contact)
         return
     run_beside(run.step, END)
     if equipment is not None:
@@ -161,6 +179,21 @@ def end(robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, c
         kinematics(robot.model, robot.state.qpos, robot.data)
         find_contacts(robot, run.inputs, contact)
         note_depths(run.step, contact)
+
+
+@njit
+def _end_lanes(robot: RobotBundle, run: RunBundle, contact: PackContactBundle | None) -> None:
+    """End a block of steps: note the depths of contacts at the state, if no steps were to be taken, and the states."""
+    state, lanes, counters = robot.state, run.lanes, run.step.counters
+    if contact is not None and run.block.plan[STEPS_TO_TAKE] == 0:  # steps note those before them
+        kinematics(robot.model, state.qpos, robot.data)
+        if not find_in_lanes(robot, run.inputs, contact, lanes.data.alive):
+            counters[STOP_REASON] = CROWDED
+    if counters[STOP_REASON] == CROWDED:
+        return
+    for lane in range(lane_count(state.qpos)):
+        if lanes.data.alive[lane]:
+            record_final(state, run.block, lane)
 
 
 @njit
@@ -244,7 +277,16 @@ def _is_settled(
     """True if the step just solved can be taken; lanes that end are marked."""
     step = run.step
     if run.lanes is not None:
-        return connected(step.integrator) or settle_lanes(robot, run, rows, equipment, contact, solver)
+        if connected(step.integrator):
+            return True
+        if step.counters[STOP_REASON] == CROWDED:
+            return False
+        if contact is not None:
+            for lane in range(lane_count(robot.state.qpos)):
+                if step_of_lane(run, lane) == 0:
+                    note_start(contact, lane)
+        note_lanes(robot, run, rows, solver)
+        return True
     if step.asleep[0] > 0.0:
         rest(robot, step)
         return True

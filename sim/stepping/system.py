@@ -25,6 +25,7 @@ from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.phases import ROWS, SOLVER, SYSTEM
 from artsim.sim.run_data.run_records import (
     EVALUATION,
+    ITERATIONS,
     LARGE,
     M_IS_SET,
     RESIDUAL,
@@ -39,9 +40,9 @@ from artsim.sim.run_data.run_records import (
 from artsim.sim.run_data.scratch import SOLVE, SolverBundle
 from artsim.sim.solvers.calls import answer, ask, factorise_system, forms_mass_matrix, reduce_system, sweeps_rows
 from artsim.sim.stepping.assembly import build_rows, keep_impulses
+from artsim.sim.stepping.lane_calls import keep_what_stands, solve_lanes
 from artsim.sim.stepping.link_damping import add_link_damping, link_damping_forces
 from artsim.sim.stepping.midpoint import add_stiffened_bias, stiffen_composites
-from artsim.sim.stepping.pack_stages import find_velocities_in_lanes
 
 
 @njit
@@ -58,6 +59,7 @@ def set_bias(
     model, state, data = robot.model, robot.state, robot.data
     inputs, step = run.inputs, run.step
     h = inputs.time_step[0]
+    rows.report[ITERATIONS] = like(0.0, data)
     _set_bare_bias(model, step.middle, data, step)
     if step.counters[WEIGHED] & M_IS_SET == 0:
         _set_bare_inertia(model, data, step, solver)
@@ -152,18 +154,17 @@ def set_rows(
 
 
 @njit
-def find_velocities(
-    robot: RobotBundle, run: RunBundle, rows: Rows, contact: EitherContacts, solver: SolverBundle
-) -> None:
+def find_velocities(robot: RobotBundle, run: RunBundle, rows: Rows, solver: SolverBundle) -> None:
     """Solve for the rows' impulses and the velocities at the end of the step: step.next (nu,), step.velocity (nv,)."""
-    if run.lanes is not None:
-        find_velocities_in_lanes(robot, run, rows, contact, solver)
-        return
     mark(run.clock, ROWS)
-    ask(solver.call, SOLVE)
-    if not sweeps_rows(solver) and rows.report[RESIDUAL] <= UNSOLVED and rows.report[LARGE] == 0.0:
-        keep_impulses(rows)
-        run.step.retries[SOLVED_ONCE] = 1
+    if solver.pack is not None:
+        solve_lanes(run.step, solver.pack)
+        keep_what_stands(run.step, solver.pack)
+    elif run.lanes is None:
+        ask(solver.call, SOLVE)
+        if not sweeps_rows(solver) and rows.report[RESIDUAL] <= UNSOLVED and rows.report[LARGE] == 0.0:
+            keep_impulses(rows)
+            run.step.retries[SOLVED_ONCE] = 1
     set_end_velocities(robot.model, robot.data, run)
     mark(run.clock, SOLVER)
 
