@@ -32,7 +32,10 @@ class Starts:
             name: _by_entry(f"reset.{name}", draws, entries[name], follows) for name, draws in task.start.items()
         }
         self._begin = {name: dict(zip(entries[name], getattr(plan, name), strict=True)) for name in entries}
-        self._vary = {name: (draw, shape_of(plan, name)) for name, draw in task.vary.items()}
+        self._gravity = plan.robot.model.gravity
+        self._vary = {
+            name: (draw, () if name == "gravity" else shape_of(plan, name)) for name, draw in task.vary.items()
+        }
         draws = [draw for found in self._states.values() for draw in found.values()]
         self._normal = sum(1 for draw in draws if draw.kind == "normal")
         varied = sum(int(np.prod(shape)) for _, shape in self._vary.values())
@@ -64,6 +67,8 @@ class Starts:
             found = draw.low + (draw.high - draw.low) * even[:, next_even : next_even + size]
             varied[name] = found.reshape(len(generators), *shape)
             next_even += size
+        if "gravity" in varied:
+            varied["gravity"] = self._gravity * varied["gravity"][:, None]
         return {name: found for name, found in states.items() if found}, varied
 
 

@@ -273,8 +273,9 @@ def _ends(title: str, given: object) -> tuple[float, float]:
 
 
 def _varied(table: _Table) -> dict[str, Draw]:
-    """Draws of properties: factors, offsets of centres of mass and heights of the ground [m]. Raises UsageError."""
-    known, made = (*VARIED, "centre", "ground_height"), dict[str, Draw]()
+    """Draws of properties: factors, that of gravity too, offsets of centres of mass and heights of the ground [m], and
+    delays of controls [s]. Raises UsageError."""
+    known, made = (*VARIED, "centre", "gravity", "ground_height", "delay"), dict[str, Draw]()
     for name, given in table.items():
         if name not in known:
             raise UsageError(f"{table.title}: {name!r} is not known{nearest(name, known)}")

@@ -332,8 +332,6 @@ def _refuse(plan: Plan) -> None:
     for name in plan.config.record:
         if name == "delassus":
             raise UsageError("record: there is no place for 'delassus', of which a step has any number")
-        if name == "jacobian":
-            raise UsageError("record: jacobian has no place here: use robot.compute(simulation.qpos, …)")
 
 
 def _action(plan: Plan, asked: str | None) -> str:

@@ -174,6 +174,39 @@ def test_starts_and_properties_are_drawn_as_described(model: Path) -> None:
     assert len(np.unique((env.simulation.qvel[:, 0]).round(12))) == 200
 
 
+def test_gravity_and_delays_are_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "fall.xml"
+    path.write_text(
+        '<mujoco><option timestep="0.01"/><worldbody><body><joint name="z" type="slide" axis="0 0 1"/>'
+        '<geom size=".1" mass="2"/></body><body pos="1 0 0"><joint name="x" type="slide" axis="1 0 0"/>'
+        '<geom size=".1" mass="2"/></body></worldbody>'
+        '<actuator><motor joint="x" delay="0.05" nsample="10" ctrlrange="-1 1"/></actuator></mujoco>'
+    )
+    env = made(
+        path,
+        50,
+        settings={"contacts": False},
+        reset={},
+        observations={"q": "qpos"},
+        rewards={},
+        terminations={},
+        limit=None,
+        steps=1,
+        vary={"gravity": [0.5, 1.5], "delay": [0.01, 0.05]},
+    )
+    env.reset(seed=0)
+    env.step(np.ones((50, 1)))
+    time = env.simulation.time[0]
+    factors = env.simulation.qvel[:, 0] / (-9.81 * time)
+    assert 0.5 <= factors.min() < 0.6 < 1.4 < factors.max() <= 1.5
+    for _ in range(9):
+        env.step(np.ones((50, 1)))
+    acted = env.simulation.qvel[:, 1] / 0.5  # [s] for which 1 N has acted on 2 kg
+    delays = env.simulation.time - acted
+    assert 0.01 - 1e-12 <= delays.min() and delays.max() <= 0.05 + 0.01
+    assert len(np.unique(delays.round(9))) > 3
+
+
 def test_targets_and_torques_are_scaled_actions(model: Path) -> None:
     drives = {"stiffness": {"hinge": 5.0}, "damping": 1.0, "q0": {"hinge": 0.1}}
     action = {"input": "target", "entries": "hinge", "scale": 0.2}

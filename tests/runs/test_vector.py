@@ -169,7 +169,7 @@ def test_robots_are_single_runs() -> None:
 @pytest.mark.small
 def test_recorded_variables_are_those_of_rollouts(tmp_path: Path) -> None:
     robot = load(MODELS["leg"], tmp_path)
-    names = ("tau_contact", "contact_wrench", "qacc", "sensors", "energy")
+    names = ("tau_contact", "contact_wrench", "qacc", "sensors", "energy", "mass_matrix")
     truth = rolled(robot, record=("qpos", "qvel", *names), q0={"z": -0.12}, velocity_spread=0.3)
     made = artsim.VectorSimulation(robot, N, record=names, q0={"z": -0.12}, threads=2)
     made.reset(qvel=truth["qvel"][:, 0])
@@ -181,6 +181,19 @@ def test_recorded_variables_are_those_of_rollouts(tmp_path: Path) -> None:
             assert made[name].tobytes() == np.ascontiguousarray(truth[name][:, row]).tobytes(), (name, row)
     assert same(made, truth, T)
     assert np.abs(made["tau_contact"]).max() > 1.0
+
+
+def test_recorded_jacobians_move_the_links(tmp_path: Path) -> None:
+    robot = load(MODELS["leg"], tmp_path)
+    made = artsim.VectorSimulation(robot, N, record=("jacobian",))
+    made.reset(qvel=np.random.default_rng(0).normal(size=(N, robot.nv)))
+    qpos, qvel = made.qpos.copy(), made.qvel.copy()
+    made.step()
+    want = robot.compute(qpos, qvel, quantities=["link_velocity"])["link_velocity"]
+    found = np.zeros((N, len(robot.links), 6))
+    for c, (link, dof) in enumerate(zip(made.labels.jacobian_link, made.labels.jacobian_dof, strict=True)):
+        found[:, link] += made["jacobian"][:, c] * qvel[:, dof, None]
+    np.testing.assert_allclose(found, want, rtol=0, atol=1e-12)
 
 
 @pytest.mark.small
