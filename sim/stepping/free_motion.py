@@ -53,6 +53,8 @@ def holds_without_rows(
     left = like(1.0, robot.data)
     if solver.pack is not None:
         choose_lanes(step, solver.pack, run.lanes.data.alive)
+        if contact is not None:
+            solver.pack.yields[0] = contact.lanes.yielding[0]
         left = left - solver.pack.done[0]
     if any_positive((1.0 - step.bound[0]) * left):
         free_step(robot, run, rows, equipment)
