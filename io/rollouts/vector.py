@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from artsim.io.rollouts.roll import why_stopped
-from artsim.io.rollouts.sample_inputs import action_of
 from artsim.io.rollouts.states import properties_of, quantities_of, settle, states_of
-from artsim.io.runs.held_inputs import pushed_places
+from artsim.io.runs.held_inputs import action_of, pushed_places
 from artsim.io.runs.named import named_contacts
 from artsim.io.runs.prepare import held_controls, prepared
 from artsim.io.runs.progress import warm

@@ -1,0 +1,396 @@
+"""Derivatives of a step: differences of the engine's own steps of copies of a run, in the tangent space.
+
+The step maps the state x = (q, v, activation), the inputs u and properties p to the state at its end. It is smooth
+within one set of constraint rows (which press, stick, slide) and one branch of each law, such as that of the error of a
+contact that is open or inside. Every column is the difference of two steps, one on either side. Where their slopes
+differ by more than curvature explains, as a second pair of steps tells that lie nearer, the step has a kink there: both
+one-sided slopes are then found from two steps on their side, with errors of second order as well, and the one along
+which the rows keep their states is the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from artsim.sim.articulation.tangent import difference, follow_leaders, moved
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.rotations import Real
+from artsim.sim.runs.controls import VALUES
+from artsim.sim.runs.copied_steps import Ends, Starts
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.row_states import RowStates, told_states
+from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
+
+STEP = 1e-6  # [rad, m, rad/s, m/s] of differences
+_NEARER = 1 / 8  # the second pair of steps, as a share of the first
+_SUSPECT = 1e-7  # share of a column by which slopes on both sides differ before a second pair of steps is taken
+_ROUNDING = 1e-14  # of a state at the end of a step, as a share of its largest entry
+_KINK = 0.5  # share of that difference which is left with the second pair if there is a kink; curvature leaves 1/8
+_RESPONSE = 0.1  # share of STEP by which the end of a step should move
+_MOST_ENLARGED = 100.0
+_AXES = "xyz"
+CENTRAL, FORWARD, BACKWARD = 0, 1, -1
+
+
+class Copies(Protocol):
+    """Takes the steps of copies of a run (copied_steps.py)."""
+
+    plan: Plan
+
+    @property
+    def state(self) -> tuple[Real, Real, Real]:
+        """Coordinates (nq,), velocities (nv,) and activations (nact,) before the step."""
+
+    @property
+    def inputs(self) -> Mapping[str, Real]:
+        """The inputs of the step by name."""
+
+    def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
+        """The ends of copies of the step and, if `told`, the states of their rows."""
+
+
+class Column(NamedTuple):
+    """A direction of differences: of the state, of an input or of a property."""
+
+    of: str  # "qpos", "qvel", "activation", a name of VALUES or of VARIED and PLACED
+    entry: tuple[int, ...]
+    name: str
+    size: float = 1.0  # change per STEP, in the entry's unit
+    value: float = 1.0  # of which a factor is varied: derivatives are by the value
+
+
+@dataclass(frozen=True)
+class StepDerivatives:
+    """Derivatives of one step. Rows are the state at the end of the step, (q, v, activation) in the tangent space: nv
+    dofs twice, then activations; columns are the state before it in `A`, inputs in `B`, and properties in `P`.
+
+    Followers of eliminated couplings have rows and no columns of their own (zeros), unless `reduced`, which leaves
+    dofs that follow out of both.
+    """
+
+    A: Real  # (nx, nx)
+    B: Real  # (nx, nu)
+    P: Real  # (nx, np)
+    states: tuple[str, ...]  # names of the rows, and of the columns of A: "q:elbow", "v:elbow", "a:biceps"
+    inputs: tuple[str, ...]  # of the columns of B: "torque:elbow"
+    parameters: tuple[str, ...]  # of the columns of P: "mass:forearm"
+    # (nx, nx + nu + np) slopes on either side, along the columns of A, B and P; without a kink those of these
+    forward: Real
+    backward: Real
+    side: Array  # (nx + nu + np,) 0: no kink; 1 forward, -1 backward: the side of which A, B, P hold the slope
+    active: tuple[str, ...]  # rows and contacts that exert forces in the step, with their states
+    # by column with a kink: the rows whose states differ forward, and backward
+    kinks: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    dofs: int
+    dt: float  # [s]
+
+    @property
+    def dq_dq(self) -> Real:
+        """∂q⁺/∂q (nv, nv)."""
+        return self.A[: self.dofs, : self.dofs]
+
+    @property
+    def dq_dv(self) -> Real:
+        """∂q⁺/∂v (nv, nv) [s]."""
+        return self.A[: self.dofs, self.dofs : 2 * self.dofs]
+
+    @property
+    def dv_dq(self) -> Real:
+        """∂v⁺/∂q (nv, nv) [1/s]."""
+        return self.A[self.dofs : 2 * self.dofs, : self.dofs]
+
+    @property
+    def dv_dv(self) -> Real:
+        """∂v⁺/∂v (nv, nv)."""
+        return self.A[self.dofs : 2 * self.dofs, self.dofs : 2 * self.dofs]
+
+    @property
+    def dq_du(self) -> Real:
+        """∂q⁺/∂u (nv, nu)."""
+        return self.B[: self.dofs]
+
+    @property
+    def dv_du(self) -> Real:
+        """∂v⁺/∂u (nv, nu)."""
+        return self.B[self.dofs : 2 * self.dofs]
+
+    @property
+    def dq_dp(self) -> Real:
+        """∂q⁺/∂p (nv, np)."""
+        return self.P[: self.dofs]
+
+    @property
+    def dv_dp(self) -> Real:
+        """∂v⁺/∂p (nv, np)."""
+        return self.P[self.dofs : 2 * self.dofs]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of A, B and P, one after the other, as in `side`, `forward` and `backward`."""
+        return self.states + self.inputs + self.parameters
+
+    def __repr__(self) -> str:
+        told = f", {len(self.kinks)} one-sided" if self.kinks else ""
+        return f"<StepDerivatives: A {self.A.shape}, B {self.B.shape}, P {self.P.shape}{told}>"
+
+
+def step_derivatives(
+    copies: Copies, inputs: Sequence[str], parameters: Sequence[str], *, reduced: bool, step: float
+) -> StepDerivatives:
+    """The derivatives of the step that a run would take next.
+
+    Args:
+        inputs: names of VALUES.
+        parameters: names of VARIED and PLACED, or one part's: "mass", "mass:forearm".
+        step: of differences [rad, m, rad/s, m/s].
+
+    Raises:
+        UsageError: an unknown input or parameter, a step that is not positive; StoppedError: the step stops.
+    """
+    if not 0.0 < step < 1e-2:
+        raise UsageError(f"derivatives: step is {step}, want a number above 0 and below 0.01")
+    plan = copies.plan
+    kept, names = _state_columns(plan, reduced=reduced)
+    of_inputs = _input_columns(plan, inputs, reduced=reduced)
+    of_parameters = parameter_columns(plan, parameters)
+    columns = [column for column in kept if column is not None] + of_inputs + of_parameters
+    work = _Differences(copies, columns, step)
+    rows = _rows(plan, reduced=reduced)
+    whole = np.array([column is not None for column in kept] + [True] * (len(of_inputs) + len(of_parameters)))
+    slopes = np.zeros((3, len(rows), len(whole)))
+    slopes[:, :, whole] = np.stack(work.slopes)[:, rows]
+    side = np.zeros(len(whole), np.int64)
+    side[whole] = work.side
+    nx, nu = len(names), len(of_inputs)
+    return StepDerivatives(
+        A=slopes[0, :, :nx],
+        B=slopes[0, :, nx : nx + nu],
+        P=slopes[0, :, nx + nu :],
+        states=names,
+        inputs=tuple(column.name for column in of_inputs),
+        parameters=tuple(column.name for column in of_parameters),
+        forward=slopes[1],
+        backward=slopes[2],
+        side=side,
+        active=told_states(plan, work.states),
+        kinks=work.kinks,
+        dofs=len(plan.robot.model.independent_dof) if reduced else plan.robot.nv,
+        dt=plan.dt,
+    )
+
+
+# ------------------------------------------------------------------ columns
+
+
+def _rows(plan: Plan, *, reduced: bool) -> list[int]:
+    """The rows of the full state (2 nv + nact) that are told."""
+    nv, activations = plan.robot.nv, len(plan.activation)
+    dofs = plan.robot.model.independent_dof.tolist() if reduced else [*range(nv)]
+    return dofs + [nv + k for k in dofs] + [*range(2 * nv, 2 * nv + activations)]
+
+
+def _state_columns(plan: Plan, *, reduced: bool) -> tuple[list[Column | None], tuple[str, ...]]:
+    """The columns of the state, None for followers, and the names of all."""
+    independent = set(plan.robot.model.independent_dof.tolist())
+    shown = [k for k in range(plan.robot.nv) if k in independent or not reduced]
+    activations = () if plan.equipped is None else plan.equipped.labels.activations
+    names, columns = list[str](), list[Column | None]()
+    for letter, of in (("q", "qpos"), ("v", "qvel")):
+        for k in shown:
+            names.append(f"{letter}:{plan.robot.dofs[k]}")
+            columns.append(Column(of, (k,), names[-1]) if k in independent else None)
+    for k, name in enumerate(activations):
+        names.append(f"a:{name}")
+        columns.append(Column("activation", (k,), names[-1]))
+    return columns, tuple(names)
+
+
+def _input_columns(plan: Plan, inputs: Sequence[str], *, reduced: bool) -> list[Column]:
+    """The columns of inputs: each entry of each of them. Raises UsageError."""
+    if isinstance(inputs, str):
+        inputs = (inputs,)
+    columns = []
+    for name in inputs:
+        if name not in VALUES:
+            raise UsageError(f"inputs: {name!r} is not known{nearest(name, VALUES)}; known: {', '.join(VALUES)}")
+        of_joints = name != "control"
+        count = plan.robot.nv if of_joints else len(plan.control) - len(plan.pushed.held)
+        names = plan.robot.dofs if of_joints else () if plan.equipped is None else plan.equipped.labels.controls[:count]
+        independent = plan.robot.model.independent_dof.tolist()
+        for k in independent if of_joints and reduced else range(count):
+            mobility = plan.inputs["mobility"][k] if name == "torque" else 0.0
+            size = 1.0 / (plan.dt * mobility) if mobility > 0.0 else 1.0
+            columns.append(Column(name, (k,), f"{name}:{names[k]}", size))
+    return columns
+
+
+def parameter_columns(plan: Plan, parameters: Sequence[str]) -> list[Column]:
+    """The columns of properties: of each part whose value is not 0, or of the one named. Raises UsageError."""
+    if isinstance(parameters, str):
+        parameters = (parameters,)
+    columns = []
+    for asked in parameters:
+        name, _, part = asked.partition(":")
+        known = [*VARIED, *(placed for placed in PLACED if placed in ("centre", "gravity", "ground_height"))]
+        if name not in known:
+            raise UsageError(f"parameters: {asked!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
+        refuse_fixed(plan, [name])
+        found = [column for column in _columns_of(plan, name) if not part or _is_of(column.name, asked)]
+        if part and not found:
+            there = part_labels(plan, name) or ()
+            why = f": its value there is 0 [{name}]" if part in there else nearest(part, [*there])
+            raise UsageError(f"parameters: {asked!r} has nothing to vary{why}")
+        columns += found
+    return columns
+
+
+def _is_of(name: str, asked: str) -> bool:
+    return name == asked or (name.startswith(f"{asked}.") and name[len(asked) + 1 :] in _AXES)
+
+
+def _columns_of(plan: Plan, name: str) -> list[Column]:
+    """The columns of one property."""
+    labels, axes = part_labels(plan, name), components_of(name)
+    values = _values(plan, name)
+    columns = []
+    for entry in np.ndindex(shape_of(plan, name) or (1,)):
+        told = f"{name}:{labels[entry[0]]}" if labels is not None else name
+        told += f".{_AXES[entry[-1]]}" if axes else ""
+        value = float(values[entry]) if values is not None else 1.0
+        if value:
+            columns.append(Column(name, entry, told, 1.0, value))
+    return columns
+
+
+def _values(plan: Plan, name: str) -> Array | None:
+    """The values by which factors are multiplied; None: the column is by the property itself."""
+    model = plan.robot.model
+    if name == "mass":
+        return model.link_mass
+    if name == "joint_friction":
+        return np.where(model.friction > 0.0, model.friction, model.friction_coefficient)
+    if name in ("drive_stiffness", "drive_damping"):
+        return plan.inputs[name]
+    return getattr(model, name) if name in ("armature", "damping", "stiffness") else None
+
+
+# ------------------------------------------------------------------ differences
+
+
+class _Differences:
+    """The slopes (2 nv + nact, columns) of a step: chosen, forward and backward."""
+
+    def __init__(self, copies: Copies, columns: Sequence[Column], step: float) -> None:
+        self._copies, self._columns = copies, columns
+        self._model = copies.plan.robot.model
+        ends, states = copies.step(self._starts([], np.zeros(0)), told=True)
+        self._end, self.states = Ends(*(values[0] for values in ends)), states[0]
+        self._sizes = step * np.array([column.size for column in columns])
+        every = np.arange(len(columns))
+        up, down = self._changes(every, 1.0), self._changes(every, -1.0)
+        self._enlarge(up, down, step)
+        sizes = self._sizes
+        scales = np.array([column.value if column.of in VARIED else 1.0 for column in columns])
+        plus, minus = up / sizes, -down / sizes
+        central, forward, backward = 0.5 * (plus + minus), plus.copy(), minus.copy()
+        self.side = np.zeros(len(columns), np.int64)
+        self.kinks: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        if len(columns):
+            jump = np.abs(plus - minus).max(axis=0)
+            rounding = _ROUNDING * max(1.0, *(float(np.abs(values).max(initial=0.0)) for values in self._end)) / sizes
+            suspects = np.flatnonzero(jump > _SUSPECT * np.abs(central).max(axis=0) + rounding)
+            self._look_nearer(suspects, (up, down), jump, (central, forward, backward))
+        smooth = self.side == CENTRAL
+        forward[:, smooth] = backward[:, smooth] = central[:, smooth]
+        self.slopes = tuple(values / scales for values in (central, forward, backward))
+
+    def _look_nearer(
+        self, suspects: Array, changes: tuple[Real, Real], jump: Real, slopes: tuple[Real, Real, Real]
+    ) -> None:
+        """Take a second pair of steps along columns, and set the slopes of those that have a kink."""
+        if not len(suspects):
+            return
+        nearer = self._sizes[suspects] * _NEARER
+        near_up, told_up = self._told(suspects, _NEARER)
+        near_down, told_down = self._told(suspects, -_NEARER)
+        plus, minus = near_up / nearer, -near_down / nearer
+        left = np.abs(plus - minus).max(axis=0)
+        for n, column in enumerate(suspects):
+            if left[n] <= _KINK * jump[column]:
+                continue
+            whole = self._sizes[column]
+            straight = [
+                (sign * near / nearer[n] - _NEARER * sign * far / whole) / (1.0 - _NEARER)
+                for sign, near, far in (
+                    (1.0, near_up[:, n], changes[0][:, column]),
+                    (-1.0, near_down[:, n], changes[1][:, column]),
+                )
+            ]
+            same_up, same_down = told_up[n] == self.states, told_down[n] == self.states
+            self.side[column] = BACKWARD if same_down and not same_up else FORWARD
+            slopes[1][:, column], slopes[2][:, column] = straight
+            slopes[0][:, column] = straight[0] if self.side[column] == FORWARD else straight[1]
+            plan = self._copies.plan
+            self.kinks[self._columns[column].name] = (
+                told_states(plan, told_up[n] ^ self.states),
+                told_states(plan, told_down[n] ^ self.states),
+            )
+
+    def _enlarge(self, up: Real, down: Real, step: float) -> None:
+        """Take larger steps along inputs and properties of which the first were lost in rounding."""
+        weak = []
+        for n, column in enumerate(self._columns):
+            response = float(np.abs(up[:, n]).max(initial=0.0))
+            if column.of in ("qpos", "qvel", "activation") or not 0.0 < response < _RESPONSE * step:
+                continue
+            self._sizes[n] *= min(_RESPONSE * step / response, _MOST_ENLARGED)
+            weak.append(n)
+        if weak:
+            up[:, weak], down[:, weak] = self._changes(np.array(weak), 1.0), self._changes(np.array(weak), -1.0)
+
+    def _changes(self, chosen: Array, share: float) -> Real:
+        """The changes (2 nv + nact, n) of the state at the end of the step, by shares of the sizes of columns."""
+        ends, _ = self._copies.step(self._starts(chosen, share * self._sizes[chosen]))
+        return self._from_end(ends)
+
+    def _told(self, chosen: Array, share: float) -> tuple[Real, list[RowStates]]:
+        ends, states = self._copies.step(self._starts(chosen, share * self._sizes[chosen]), told=True)
+        return self._from_end(ends), states
+
+    def _from_end(self, ends: Ends) -> Real:
+        turned = difference(self._model, ends.qpos, self._end.qpos)
+        return np.concatenate([turned, ends.qvel - self._end.qvel, ends.activation - self._end.activation], axis=1).T
+
+    def _starts(self, chosen: Sequence[int] | Array, changes: Real) -> Starts:
+        """The starts of steps along columns, one for each; of the step itself without any."""
+        count = max(len(chosen), 1)
+        qpos, qvel, activation = (np.tile(values, (count, 1)) for values in self._copies.state)
+        inputs, factors = dict[str, Real](), dict[str, Real]()
+        along = np.zeros_like(qvel)
+        for row, (n, change) in enumerate(zip(chosen, changes, strict=True)):
+            column = self._columns[n]
+            if column.of == "qpos":
+                along[row, column.entry] = change
+            elif column.of in ("qvel", "activation"):
+                (qvel if column.of == "qvel" else activation)[row, column.entry] += change
+            elif column.of in VALUES:
+                held = self._copies.inputs
+                if column.of not in inputs:
+                    inputs[column.of] = np.tile(held[column.of], (count, 1))
+                inputs[column.of][row, column.entry] += change
+            else:
+                plan = self._copies.plan
+                if column.of not in factors:
+                    shape = shape_of(plan, column.of) or (1,)
+                    factors[column.of] = np.array(np.broadcast_to(unvaried(plan, column.of), (count, *shape)), float)
+                factors[column.of][(row, *column.entry)] += change
+        if along.any():
+            qpos = moved(self._model, qpos, along)
+        if len(chosen):
+            follow_leaders(self._model, qpos, qvel)
+        return Starts(qpos, qvel, activation, inputs, factors)
