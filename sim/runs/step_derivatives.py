@@ -24,13 +24,12 @@ from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import Ends, Starts
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.row_states import RowStates, told_states
+from artsim.sim.runs.slopes import NEARER, Pair, settled
 from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
 
-STEP = 1e-6  # [rad, m, rad/s, m/s] of differences
-_NEARER = 1 / 8  # the second pair of steps, as a share of the first
-_SUSPECT = 1e-7  # share of a column by which slopes on both sides differ before a second pair of steps is taken
+STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12
+_LEVELS = 4  # the most pairs of steps of a column, each nearer than the one before
 _ROUNDING = 1e-14  # of a state at the end of a step, as a share of its largest entry
-_KINK = 0.5  # share of that difference which is left with the second pair if there is a kink; curvature leaves 1/8
 _RESPONSE = 0.1  # share of STEP by which the end of a step should move
 _MOST_ENLARGED = 100.0
 _AXES = "xyz"
@@ -83,6 +82,7 @@ class StepDerivatives:
     forward: Real
     backward: Real
     side: Array  # (nx + nu + np,) 0: no kink; 1 forward, -1 backward: the side of which A, B, P hold the slope
+    error: Real  # (nx + nu + np,) the most by which estimates of an entry of the column differ
     active: tuple[str, ...]  # rows and contacts that exert forces in the step, with their states
     # by column with a kink: the rows whose states differ forward, and backward
     kinks: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -166,6 +166,8 @@ def step_derivatives(
     slopes[:, :, whole] = np.stack(work.slopes)[:, rows]
     side = np.zeros(len(whole), np.int64)
     side[whole] = work.side
+    error = np.zeros(len(whole))
+    error[whole] = work.error
     nx, nu = len(names), len(of_inputs)
     return StepDerivatives(
         A=slopes[0, :, :nx],
@@ -177,6 +179,7 @@ def step_derivatives(
         forward=slopes[1],
         backward=slopes[2],
         side=side,
+        error=error,
         active=told_states(plan, work.states),
         kinks=work.kinks,
         dofs=len(plan.robot.model.independent_dof) if reduced else plan.robot.nv,
@@ -291,55 +294,64 @@ class _Differences:
         ends, states = copies.step(self._starts([], np.zeros(0)), told=True)
         self._end, self.states = Ends(*(values[0] for values in ends)), states[0]
         self._sizes = step * np.array([column.size for column in columns])
-        every = np.arange(len(columns))
-        up, down = self._changes(every, 1.0), self._changes(every, -1.0)
-        self._enlarge(up, down, step)
-        sizes = self._sizes
-        scales = np.array([column.value if column.of in VARIED else 1.0 for column in columns])
-        plus, minus = up / sizes, -down / sizes
-        central, forward, backward = 0.5 * (plus + minus), plus.copy(), minus.copy()
-        self.side = np.zeros(len(columns), np.int64)
+        self.side, self.error = np.zeros(len(columns), np.int64), np.zeros(len(columns))
         self.kinks: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        if len(columns):
-            jump = np.abs(plus - minus).max(axis=0)
-            rounding = _ROUNDING * max(1.0, *(float(np.abs(values).max(initial=0.0)) for values in self._end)) / sizes
-            suspects = np.flatnonzero(jump > _SUSPECT * np.abs(central).max(axis=0) + rounding)
-            self._look_nearer(suspects, (up, down), jump, (central, forward, backward))
-        smooth = self.side == CENTRAL
-        forward[:, smooth] = backward[:, smooth] = central[:, smooth]
-        self.slopes = tuple(values / scales for values in (central, forward, backward))
+        self._pairs: list[list[Pair]] = []
+        self.slopes: tuple[Real, Real, Real] = (np.zeros((len(self._from_end(ends)), 0)),) * 3
+        if columns:
+            every = np.arange(len(columns))
+            up, down = self._changes(every, 1.0), self._changes(every, -1.0)
+            self._enlarge(up, down, step)
+            self._pairs = [[pair] for pair in zip((up / self._sizes).T, (-down / self._sizes).T, strict=True)]
+            self.slopes = self._settled()
 
-    def _look_nearer(
-        self, suspects: Array, changes: tuple[Real, Real], jump: Real, slopes: tuple[Real, Real, Real]
-    ) -> None:
-        """Take a second pair of steps along columns, and set the slopes of those that have a kink."""
-        if not len(suspects):
-            return
-        nearer = self._sizes[suspects] * _NEARER
-        near_up, told_up = self._told(suspects, _NEARER)
-        near_down, told_down = self._told(suspects, -_NEARER)
-        plus, minus = near_up / nearer, -near_down / nearer
-        left = np.abs(plus - minus).max(axis=0)
-        for n, column in enumerate(suspects):
-            if left[n] <= _KINK * jump[column]:
-                continue
-            whole = self._sizes[column]
-            straight = [
-                (sign * near / nearer[n] - _NEARER * sign * far / whole) / (1.0 - _NEARER)
-                for sign, near, far in (
-                    (1.0, near_up[:, n], changes[0][:, column]),
-                    (-1.0, near_down[:, n], changes[1][:, column]),
-                )
-            ]
-            same_up, same_down = told_up[n] == self.states, told_down[n] == self.states
-            self.side[column] = BACKWARD if same_down and not same_up else FORWARD
-            slopes[1][:, column], slopes[2][:, column] = straight
-            slopes[0][:, column] = straight[0] if self.side[column] == FORWARD else straight[1]
-            plan = self._copies.plan
-            self.kinks[self._columns[column].name] = (
-                told_states(plan, told_up[n] ^ self.states),
-                told_states(plan, told_down[n] ^ self.states),
-            )
+    def _settled(self) -> tuple[Real, Real, Real]:
+        """The slopes chosen, forward and backward, by value, of as many pairs of steps as each column needs."""
+        largest = max(1.0, *(float(np.abs(values).max(initial=0.0)) for values in self._end))
+        rounding = _ROUNDING * largest / self._sizes
+        found = [settled(pairs, noise) for pairs, noise in zip(self._pairs, rounding, strict=True)]
+        for level in range(1, _LEVELS):
+            open_ones = np.array([n for n, slopes in enumerate(found) if slopes is None], np.int64)
+            if not len(open_ones):
+                break
+            self._look_nearer(open_ones, NEARER**level)
+            for n in open_ones:
+                last = level == _LEVELS - 1
+                found[n] = settled(self._pairs[n], rounding[n] / NEARER**level, last=last)
+        chosen, forward, backward = list[Real](), list[Real](), list[Real]()
+        errors = list[float]()
+        for column, slopes in zip(self._columns, found, strict=True):
+            assert slopes is not None
+            value = column.value if column.of in VARIED else 1.0
+            errors.append(slopes.error / value)
+            forward.append(slopes.forward / value)
+            backward.append(slopes.backward / value)
+            side = self._side(len(chosen)) if slopes.kinked else CENTRAL
+            self.side[len(chosen)] = side
+            chosen.append(backward[-1] if side == BACKWARD else forward[-1])
+        self.error = np.array(errors)
+        return np.stack(chosen, axis=1), np.stack(forward, axis=1), np.stack(backward, axis=1)
+
+    def _look_nearer(self, chosen: Array, share: float) -> None:
+        """Take a further pair of steps along some columns, by a share of their sizes."""
+        sizes = share * self._sizes[chosen]
+        plus, minus = self._changes(chosen, share) / sizes, -self._changes(chosen, -share) / sizes
+        for n, pair in zip(chosen, zip(plus.T, minus.T, strict=True), strict=True):
+            self._pairs[n].append(pair)
+
+    def _side(self, n: int) -> int:
+        """The side of a column with a kink along which the rows keep their states, forward where both do or neither;
+        and a note of the rows that change."""
+        share = NEARER ** (len(self._pairs[n]) - 1)
+        changes = []
+        for sign in (1.0, -1.0):
+            starts = self._starts(np.array([n]), np.array([sign * share * self._sizes[n]]))
+            _, states = self._copies.step(starts, told=True)
+            changes.append(states[0] ^ self.states)
+        forward, backward = changes
+        plan = self._copies.plan
+        self.kinks[self._columns[n].name] = told_states(plan, forward), told_states(plan, backward)
+        return BACKWARD if forward and not backward else FORWARD
 
     def _enlarge(self, up: Real, down: Real, step: float) -> None:
         """Take larger steps along inputs and properties of which the first were lost in rounding."""
@@ -357,10 +369,6 @@ class _Differences:
         """The changes (2 nv + nact, n) of the state at the end of the step, by shares of the sizes of columns."""
         ends, _ = self._copies.step(self._starts(chosen, share * self._sizes[chosen]))
         return self._from_end(ends)
-
-    def _told(self, chosen: Array, share: float) -> tuple[Real, list[RowStates]]:
-        ends, states = self._copies.step(self._starts(chosen, share * self._sizes[chosen]), told=True)
-        return self._from_end(ends), states
 
     def _from_end(self, ends: Ends) -> Real:
         turned = difference(self._model, ends.qpos, self._end.qpos)
