@@ -8,8 +8,9 @@ import numpy as np
 
 from artsim.sim.articulation.model import Labels
 from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.constraints.row_names import row_name
 from artsim.sim.run_data.run_records import ALL_ROWS, Rows
-from artsim.sim.runs.constraint_names import constraint_names
+from artsim.sim.runs.constraint_names import constraint_owners
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import Simulation
 
@@ -72,13 +73,13 @@ def _bound_state(rows: Rows, n: int, least: float) -> str:
 
 def told_states(plan: Plan, states: RowStates) -> tuple[str, ...]:
     """The rows by name, with their states: `limit:elbow.lower holds`, `contact:world/foot slides`."""
-    names = constraint_names(plan)
-    return tuple(f"{_name(plan, names, row)} {row.state}" for row in sorted(states))
+    owners = constraint_owners(plan)
+    return tuple(f"{_name(plan, owners, row)} {row.state}" for row in sorted(states))
 
 
-def _name(plan: Plan, names: dict[tuple[int, int, int], str], row: RowState) -> str:
+def _name(plan: Plan, owners: dict[int, tuple[str, ...]], row: RowState) -> str:
     if row.kind != CONTACT_ROW or plan.touching is None:
-        return names[row.kind, row.owner, row.part]
+        return row_name(row.kind, owners[row.kind][row.owner], row.part)
     labels: Labels = plan.robot.labels
     a, b = (int(plan.touching.contacts.link[shape]) for shape in (row.owner, row.part))
     sides = ("world" if link < 0 else labels.links[link] for link in (a, b))

@@ -29,8 +29,20 @@ class Slopes(NamedTuple):
     error: float  # by how much estimates from other pairs differ
 
 
+def first_settled(plus: Real, minus: Real, rounding: Real) -> list[Slopes | None]:
+    """The slopes of n functions from one pair each, (n, entries), with their rounding (n,); None where both sides
+    differ and nearer pairs must tell why."""
+    scale = np.maximum(np.abs(plus).max(axis=1, initial=0.0), np.abs(minus).max(axis=1, initial=0.0))
+    error, mean = np.abs(plus - minus).max(axis=1, initial=0.0), 0.5 * (plus + minus)
+    known = (error <= _ENOUGH * scale + rounding).tolist()
+    return [
+        Slopes(line, line, kinked=False, error=far) if enough else None
+        for line, far, enough in zip(mean, error.tolist(), known, strict=True)
+    ]
+
+
 def settled(pairs: Sequence[Pair], rounding: float, *, last: bool = False) -> Slopes | None:
-    """The slopes, None if a nearer pair is needed; at `last` the best there are.
+    """The slopes from two or more pairs, None if a nearer one is needed; at `last` the best there are.
 
     A smooth function has equal slopes on both sides but for curvature, which shrinks with the distance, while their
     mean stays. At a kink the difference stays, and slopes that are extrapolated to the point on either side settle. A
@@ -39,8 +51,6 @@ def settled(pairs: Sequence[Pair], rounding: float, *, last: bool = False) -> Sl
     """
     scale = max(float(np.abs(side).max(initial=0.0)) for side in pairs[0])
     enough = _ENOUGH * scale + rounding
-    if len(pairs) == 1:
-        return _smooth(pairs[0], error) if (error := _apart(*pairs[0])) <= enough else None
     found = [
         _smooth(wide, max(_apart(_mean(wide), _mean(near)), _apart(*near) - _FLATTENED * _apart(*wide)))
         for wide, near in pairwise(pairs)

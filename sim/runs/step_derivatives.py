@@ -24,7 +24,7 @@ from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import Ends, Starts
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.row_states import RowStates, told_states
-from artsim.sim.runs.slopes import NEARER, Pair, settled
+from artsim.sim.runs.slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
 
 STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12
@@ -302,14 +302,15 @@ class _Differences:
             every = np.arange(len(columns))
             up, down = self._changes(every, 1.0), self._changes(every, -1.0)
             self._enlarge(up, down, step)
-            self._pairs = [[pair] for pair in zip((up / self._sizes).T, (-down / self._sizes).T, strict=True)]
-            self.slopes = self._settled()
+            self.slopes = self._settled((up / self._sizes).T, (-down / self._sizes).T)
 
-    def _settled(self) -> tuple[Real, Real, Real]:
-        """The slopes chosen, forward and backward, by value, of as many pairs of steps as each column needs."""
+    def _settled(self, plus: Real, minus: Real) -> tuple[Real, Real, Real]:
+        """The slopes chosen, forward and backward, by value, of as many pairs of steps as each column needs. plus,
+        minus: of the first pairs (columns, 2 nv + nact)."""
+        self._pairs = [[pair] for pair in zip(plus, minus, strict=True)]
         largest = max(1.0, *(float(np.abs(values).max(initial=0.0)) for values in self._end))
         rounding = _ROUNDING * largest / self._sizes
-        found = [settled(pairs, noise) for pairs, noise in zip(self._pairs, rounding, strict=True)]
+        found = first_settled(plus, minus, rounding)
         for level in range(1, _LEVELS):
             open_ones = np.array([n for n, slopes in enumerate(found) if slopes is None], np.int64)
             if not len(open_ones):
