@@ -307,7 +307,8 @@ class Simulation(Stepped):
 
         Args:
             inputs: "torque", "target", "target_velocity", "target_acceleration", "control"; by default controls of
-                actuators, else targets of drives with gains, else torques.
+                actuators, else targets of drives with gains, else torques; of those of a base only if it is named:
+                "torque:root.*", as "target:*_knee" names some.
             parameters: "mass", "friction", "stiffness", … as VectorSimulation.vary has them, or of one part:
                 "mass:forearm". Derivatives are by the value [kg, N m/rad, …] of each part that has one other than 0;
                 "friction" is a factor of all contacts' coefficients.

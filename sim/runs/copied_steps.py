@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artsim.sim.foundation.errors import StoppedError
+from artsim.sim.equipment.arrays import EquipmentLabels
+from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES, Controls
@@ -25,11 +26,12 @@ _LANES = 64  # robots of the fleet in which copies take their steps
 
 
 class Ends(NamedTuple):
-    """The states of n copies at the end of their step."""
+    """The states of n copies at the end of their step, and outputs of it."""
 
     qpos: Real  # (n, nq)
     qvel: Real  # (n, nv)
     activation: Real  # (n, nact)
+    outputs: Real  # (n, ny) recorded variables, of the state before the step and the forces over it
 
 
 class Starts(NamedTuple):
@@ -42,13 +44,29 @@ class Starts(NamedTuple):
     factors: Mapping[str, Real]  # as Variations has them (n, …)
 
 
+def _empty(starts: Starts, outputs: int) -> Ends:
+    qpos, qvel, activation = (np.empty_like(values) for values in starts[:3])
+    return Ends(qpos, qvel, activation, np.empty((len(qpos), outputs)))
+
+
+def _names_of(plan: Plan, outputs: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of the entries of outputs."""
+    labels = EquipmentLabels() if plan.equipped is None else plan.equipped.labels
+    if outputs not in ((), ("sensors",)):
+        raise UsageError(f"outputs: {', '.join(outputs)} is not known; known: sensors")
+    return labels.sensors if outputs else ()
+
+
 class CopiedSteps:
     """Takes steps of copies of a run, one after the other, with the run's own kernels: each begins with all that the
     run remembers of earlier steps."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, outputs: tuple[str, ...] = ()) -> None:
+        """`outputs`: variables of the trajectory that a step also tells."""
         self.plan = plan
-        self._own = with_own_arrays(plan)
+        own = with_own_arrays(plan)
+        self._own = replace(own, config=replace(own.config, record=outputs))
+        self.outputs = _names_of(plan, outputs)
         held = Controls.held(**{name: getattr(plan, name) for name in VALUES})
         self._copy = simulation_of(self._own, held)
         self._varied = VariedArrays(plan)
@@ -92,7 +110,7 @@ class CopiedSteps:
     def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
         """The ends of n copies and, if `told`, the states of their constraint rows. Raises StoppedError where the run
         itself would stop."""
-        ends = Ends(*(np.empty_like(values) for values in starts[:3]))
+        ends = _empty(starts, len(self.outputs))
         states = []
         held = self.inputs
         for n in range(len(starts.qpos)):
@@ -101,8 +119,10 @@ class CopiedSteps:
                 self._take()
             finally:
                 self._unset(starts, held)
-            for place, values in zip(ends, self._copy.state, strict=True):
+            for place, values in zip(ends, self._copy.state, strict=False):
                 place[n] = values
+            if self.outputs:
+                ends.outputs[n] = np.concatenate([self._rows[name][0].ravel() for name in self._own.config.record])
             if told:
                 states.append(row_states(self._copy))
         return ends, states
@@ -158,14 +178,18 @@ class CopiedSteps:
     def _take(self) -> None:
         """Take a step, which may need more room for contacts."""
         copy = self._copy
-        if not copy.take(1):
-            for _ in copy.left_blocks():
-                pass
-            copy.check()
+        if copy.take(1):
+            self._rows = copy.taken().rows if self.outputs else {}
+            return
+        for block in copy.left_blocks():
+            self._rows = {**block.rows}
+        copy.check()
 
 
 class CopiedLanes:
     """Takes steps of copies of one robot of a fleet in the packs of another, which is kept between calls."""
+
+    outputs: tuple[str, ...] = ()
 
     def __init__(self, plan: Plan, threads: int) -> None:
         self.plan = plan
@@ -194,7 +218,7 @@ class CopiedLanes:
     def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
         """The ends of n copies and, if `told`, the states of the rows that a single robot has there. Raises
         StoppedError where a copy stops."""
-        ends = Ends(*(np.empty_like(values) for values in starts[:3]))
+        ends = _empty(starts, 0)
         for first in range(0, len(starts.qpos), _LANES):
             self._step(starts, slice(first, min(first + _LANES, len(starts.qpos))), ends)
         return ends, self._told(starts) if told else []
@@ -210,7 +234,7 @@ class CopiedLanes:
         fleet.step(1, record=False)
         if not fleet.going[robots].all():
             raise StoppedError("derivatives: the step that they are of stops; see status and why_stopped")
-        for place, values in zip(ends, (fleet.qpos, fleet.qvel, fleet.activation), strict=True):
+        for place, values in zip(ends, (fleet.qpos, fleet.qvel, fleet.activation), strict=False):
             place[part] = values[robots]
 
     def _told(self, starts: Starts) -> list[RowStates]:

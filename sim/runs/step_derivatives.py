@@ -11,6 +11,7 @@ which the rows keep their states is the column.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import Ends, Starts
+from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.row_states import RowStates, told_states
 from artsim.sim.runs.slopes import NEARER, Pair, first_settled, settled
@@ -49,6 +51,10 @@ class Copies(Protocol):
     def inputs(self) -> Mapping[str, Real]:
         """The inputs of the step by name."""
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the entries of outputs."""
+
     def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
         """The ends of copies of the step and, if `told`, the states of their rows."""
 
@@ -75,9 +81,12 @@ class StepDerivatives:
     A: Real  # (nx, nx)
     B: Real  # (nx, nu)
     P: Real  # (nx, np)
+    C: Real  # (ny, nx) of outputs, which a linear model has
+    D: Real  # (ny, nu)
     states: tuple[str, ...]  # names of the rows, and of the columns of A: "q:elbow", "v:elbow", "a:biceps"
     inputs: tuple[str, ...]  # of the columns of B: "torque:elbow"
     parameters: tuple[str, ...]  # of the columns of P: "mass:forearm"
+    outputs: tuple[str, ...]  # of the rows of C and D: names of sensors' values
     # (nx, nx + nu + np) slopes on either side, along the columns of A, B and P; without a kink those of these
     forward: Real
     backward: Real
@@ -145,7 +154,7 @@ def step_derivatives(
     """The derivatives of the step that a run would take next.
 
     Args:
-        inputs: names of VALUES.
+        inputs: names of VALUES, or of their entries: "torque", "torque:*_knee".
         parameters: names of VARIED and PLACED, or one part's: "mass", "mass:forearm".
         step: of differences [rad, m, rad/s, m/s].
 
@@ -156,23 +165,27 @@ def step_derivatives(
         raise UsageError(f"derivatives: step is {step}, want a number above 0 and below 0.01")
     plan = copies.plan
     kept, names = _state_columns(plan, reduced=reduced)
-    of_inputs = _input_columns(plan, inputs, reduced=reduced)
+    of_inputs = input_columns(plan, inputs, reduced=reduced)
     of_parameters = parameter_columns(plan, parameters)
     columns = [column for column in kept if column is not None] + of_inputs + of_parameters
     work = _Differences(copies, columns, step)
     rows = _rows(plan, reduced=reduced)
     whole = np.array([column is not None for column in kept] + [True] * (len(of_inputs) + len(of_parameters)))
-    slopes = np.zeros((3, len(rows), len(whole)))
-    slopes[:, :, whole] = np.stack(work.slopes)[:, rows]
+    slopes = np.zeros((3, len(rows) + len(copies.outputs), len(whole)))
+    told = [*rows, *range(2 * plan.robot.nv + len(plan.activation), len(work.slopes[0]))]
+    slopes[:, :, whole] = np.stack(work.slopes)[:, told]
     side = np.zeros(len(whole), np.int64)
     side[whole] = work.side
     error = np.zeros(len(whole))
     error[whole] = work.error
     nx, nu = len(names), len(of_inputs)
+    slopes, outputs = slopes[:, :nx], slopes[0, nx:]
     return StepDerivatives(
         A=slopes[0, :, :nx],
         B=slopes[0, :, nx : nx + nu],
         P=slopes[0, :, nx + nu :],
+        C=outputs[:, :nx],
+        D=outputs[:, nx : nx + nu],
         states=names,
         inputs=tuple(column.name for column in of_inputs),
         parameters=tuple(column.name for column in of_parameters),
@@ -180,6 +193,7 @@ def step_derivatives(
         backward=slopes[2],
         side=side,
         error=error,
+        outputs=copies.outputs,
         active=told_states(plan, work.states),
         kinks=work.kinks,
         dofs=len(plan.robot.model.independent_dof) if reduced else plan.robot.nv,
@@ -213,23 +227,31 @@ def _state_columns(plan: Plan, *, reduced: bool) -> tuple[list[Column | None], t
     return columns, tuple(names)
 
 
-def _input_columns(plan: Plan, inputs: Sequence[str], *, reduced: bool) -> list[Column]:
-    """The columns of inputs: each entry of each of them. Raises UsageError."""
+def input_columns(plan: Plan, inputs: Sequence[str], *, reduced: bool) -> list[Column]:
+    """The columns of inputs: "torque", "target:elbow", "torque:*_knee"; a name of VALUES alone is all of its entries,
+    but for those of a base. Raises UsageError."""
     if isinstance(inputs, str):
         inputs = (inputs,)
-    columns = []
-    for name in inputs:
+    columns: dict[str, Column] = {}
+    model, robot = plan.robot.model, plan.robot
+    for asked in inputs:
+        name, _, wanted = asked.partition(":")
         if name not in VALUES:
-            raise UsageError(f"inputs: {name!r} is not known{nearest(name, VALUES)}; known: {', '.join(VALUES)}")
-        of_joints = name != "control"
-        count = plan.robot.nv if of_joints else len(plan.control) - len(plan.pushed.held)
-        names = plan.robot.dofs if of_joints else () if plan.equipped is None else plan.equipped.labels.controls[:count]
-        independent = plan.robot.model.independent_dof.tolist()
-        for k in independent if of_joints and reduced else range(count):
+            raise UsageError(f"inputs: {asked!r} is not known{nearest(name, VALUES)}; known: {', '.join(VALUES)}")
+        actuated = len(plan.control) - len(plan.pushed.held)
+        names = robot.dofs if name != "control" else plan.equipped.labels.controls[:actuated] if plan.equipped else ()
+        entries = range(len(names)) if name == "control" or not reduced else model.independent_dof.tolist()
+        if wanted:
+            found = [k for k in entries if fnmatchcase(names[k], wanted) or names[k] == wanted]
+            if not found:
+                raise UsageError(f"inputs: {asked!r} is no {name} of this robot{nearest(wanted, names)}")
+        else:
+            found = [k for k in entries if name == "control" or not is_of_base(model, k)]
+        for k in found:
             mobility = plan.inputs["mobility"][k] if name == "torque" else 0.0
             size = 1.0 / (plan.dt * mobility) if mobility > 0.0 else 1.0
-            columns.append(Column(name, (k,), f"{name}:{names[k]}", size))
-    return columns
+            columns[f"{name}:{names[k]}"] = Column(name, (k,), f"{name}:{names[k]}", size)
+    return [*columns.values()]
 
 
 def parameter_columns(plan: Plan, parameters: Sequence[str]) -> list[Column]:
@@ -367,13 +389,13 @@ class _Differences:
             up[:, weak], down[:, weak] = self._changes(np.array(weak), 1.0), self._changes(np.array(weak), -1.0)
 
     def _changes(self, chosen: Array, share: float) -> Real:
-        """The changes (2 nv + nact, n) of the state at the end of the step, by shares of the sizes of columns."""
+        """The changes (2 nv + nact + ny, n) of the end of the step, by shares of the sizes of columns."""
         ends, _ = self._copies.step(self._starts(chosen, share * self._sizes[chosen]))
         return self._from_end(ends)
 
     def _from_end(self, ends: Ends) -> Real:
-        turned = difference(self._model, ends.qpos, self._end.qpos)
-        return np.concatenate([turned, ends.qvel - self._end.qvel, ends.activation - self._end.activation], axis=1).T
+        others = [getattr(ends, name) - getattr(self._end, name) for name in Ends._fields[1:]]
+        return np.concatenate([difference(self._model, ends.qpos, self._end.qpos), *others], axis=1).T
 
     def _starts(self, chosen: Sequence[int] | Array, changes: Real) -> Starts:
         """The starts of steps along columns, one for each; of the step itself without any."""
