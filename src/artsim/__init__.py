@@ -35,6 +35,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "ArtsimError": "artsim.sim.foundation.errors",
     "BatchRecording": "artsim.io.readers.batch_recording",
+    "ContactPoint": "artsim.sim.quantities.inverse_dynamics",
     "MissingInputError": "artsim.sim.foundation.errors",
     "ModelError": "artsim.sim.foundation.errors",
     "ModelWarning": "artsim.loaders.load_robot",
