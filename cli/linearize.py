@@ -18,7 +18,7 @@ from artsim.cli.scene_options import SceneOptions, input_files, load_models, mod
 from artsim.cli.tables import aligned, matrix_lines
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
-from artsim.io.runs.linearize import arrays_of, check_name, of_plan, save
+from artsim.io.runs.linear_models import arrays_of, check_name, of_plan, save
 from artsim.io.runs.prepare import prepare
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import UsageError, printable

@@ -1,5 +1,4 @@
-"""Inverse dynamics with loops, couplings and contacts: torques of actuated joints, and forces of constraints and
-contacts, that produce a motion.
+"""Inverse dynamics with loops, couplings and contacts: which torques and forces produce a motion.
 
 In independent coordinates M u̇ + b = Sᵀ τ + Jᵀ λ + Σ Jₖᵀ fₖ. What this determines is exact. Of what it leaves open the
 torques of least norm are taken, then the forces of least norm: τ from the equations without λ and f, which a basis of
@@ -10,19 +9,18 @@ their cones, by a convex programme for the least |τ|², and of those for nearly
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.tangent import follow_leaders, moved
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real, frame_with_z, rotation_matrix
 from artsim.sim.quantities.cone_programme import least_in_cones, outside
-
-if TYPE_CHECKING:
-    from artsim.sim.quantities.robot import Robot
 
 _SINGULAR = 1e-9  # share of the largest singular value below which directions count as not reached
 _LEFT = 1e-8  # share of the forces that may be left without a source
@@ -31,6 +29,27 @@ _FORCES = 1e-4  # weight of |f|² beside |τ|² in the programme
 _SLIPPERY = 1e-6  # the least coefficient of friction of a cone with an inside
 _AHEAD = 1e-3  # [s] over which J̇ is found
 _CENTRAL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
+
+
+class Computing(Protocol):
+    """The part of Robot that is needed here."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def nq(self) -> int: ...
+    @property
+    def nv(self) -> int: ...
+    @property
+    def links(self) -> tuple[str, ...]: ...
+    @property
+    def dofs(self) -> tuple[str, ...]: ...
+    @property
+    def independent_dofs(self) -> tuple[str, ...]: ...
+    @property
+    def has_constraints(self) -> bool: ...
+    def compute(self, qpos: ArrayLike, *given: Any, **options: Any) -> dict[str, Array]: ...
+    def constraints(self, *, reduced: bool = False) -> tuple[str, ...]: ...
 
 
 class ContactPoint(NamedTuple):
@@ -61,7 +80,7 @@ class InverseDynamics:
 
 
 def inverse_dynamics(
-    robot: Robot,
+    robot: Computing,
     qpos: ArrayLike,
     qvel: ArrayLike | None,
     qacc: ArrayLike | None,
@@ -112,7 +131,7 @@ class _Motion(NamedTuple):
     single: bool
 
     @classmethod
-    def of(cls, robot: Robot, qpos: ArrayLike, qvel: ArrayLike | None, qacc: ArrayLike | None) -> _Motion:
+    def of(cls, robot: Computing, qpos: ArrayLike, qvel: ArrayLike | None, qacc: ArrayLike | None) -> _Motion:
         first = np.asarray(qpos, float)
         single, rows = first.ndim == 1, 1 if first.ndim == 1 else len(first)
         given = {"qpos": (first, robot.nq), "qvel": (qvel, robot.nv), "qacc": (qacc, robot.nv)}
@@ -129,7 +148,7 @@ class _Motion(NamedTuple):
         return cls(q, v, a, single)
 
 
-def _needed(robot: Robot, motion: _Motion) -> Real:
+def _needed(robot: Computing, motion: _Motion) -> Real:
     """M u̇ + b (n, nu)."""
     found = robot.compute(
         motion.qpos, motion.qvel, motion.qacc, quantities=["inverse_dynamics", "status"], reduced=True
@@ -139,7 +158,7 @@ def _needed(robot: Robot, motion: _Motion) -> Real:
     return found["inverse_dynamics"]
 
 
-def _constraint_rows(robot: Robot, qpos: Real) -> Real:
+def _constraint_rows(robot: Computing, qpos: Real) -> Real:
     """J (n, m, nu); no rows for robots without constraints that are left."""
     nu = len(robot.independent_dofs)
     if not robot.has_constraints:
@@ -147,7 +166,7 @@ def _constraint_rows(robot: Robot, qpos: Real) -> Real:
     return robot.compute(qpos, quantities=["constraint_jacobian"], reduced=True)["constraint_jacobian"]
 
 
-def _refuse_opening(robot: Robot, motion: _Motion, J: Real, names: Sequence[str]) -> None:
+def _refuse_opening(robot: Computing, motion: _Motion, J: Real, names: Sequence[str]) -> None:
     """Raise UsageError for a motion that opens a loop."""
     independent = robot.model.independent_dof
     u, a = motion.qvel[:, independent], motion.qacc[:, independent]
@@ -173,7 +192,7 @@ def _refuse_opening(robot: Robot, motion: _Motion, J: Real, names: Sequence[str]
             )
 
 
-def _contact_rows(robot: Robot, qpos: Real, points: Sequence[ContactPoint]) -> tuple[Real, Real]:
+def _contact_rows(robot: Computing, qpos: Real, points: Sequence[ContactPoint]) -> tuple[Real, Real]:
     """The velocities (n, 3 k, nu) of contact points per u̇, world axes, and their frames (k, 3, 3): columns normal and
     tangents."""
     nu = len(robot.independent_dofs)
@@ -192,7 +211,7 @@ def _contact_rows(robot: Robot, qpos: Real, points: Sequence[ContactPoint]) -> t
     return np.concatenate(rows, axis=1), frames[:, :, [2, 0, 1]]
 
 
-def _least(robot: Robot, S: Real, F: Real, needed: Real) -> tuple[Real, Real]:
+def _least(robot: Computing, S: Real, F: Real, needed: Real) -> tuple[Real, Real]:
     """Torques (n, actuated) and forces (n, m) of least norm, of torques first. Raises UsageError where none do."""
     left = np.eye(S.shape[1]) - F @ np.linalg.pinv(F, rcond=_SINGULAR)  # onto what F does not reach
     tau = np.einsum("nij,nj->ni", np.linalg.pinv(left @ S, rcond=_SINGULAR), np.einsum("nij,nj->ni", left, needed))
@@ -202,7 +221,7 @@ def _least(robot: Robot, S: Real, F: Real, needed: Real) -> tuple[Real, Real]:
     return tau, forces
 
 
-def _refuse_unreached(robot: Robot, needed: Real, left: Real) -> None:
+def _refuse_unreached(robot: Computing, needed: Real, left: Real) -> None:
     """Raise UsageError naming the dof whose force has no source."""
     wrong = np.abs(left) > _LEFT * np.maximum(np.abs(needed).max(axis=1, keepdims=True), 1e-9)
     if not wrong.any():
@@ -216,7 +235,7 @@ def _refuse_unreached(robot: Robot, needed: Real, left: Real) -> None:
 
 
 def _in_cones(
-    robot: Robot, S: Real, F: Real, needed: Real, rows: int, frames: Real, friction: Sequence[float | None]
+    robot: Computing, S: Real, F: Real, needed: Real, rows: int, frames: Real, friction: Sequence[float | None]
 ) -> tuple[Real, Real]:
     """Torques and forces of one motion, those of contacts within their cones. Raises UsageError without any."""
     tau, forces = (part[0] for part in _least(robot, S[None], F[None], needed[None]))

@@ -1,9 +1,9 @@
 """Linear models of a robot about a state: of its motion in continuous time, and of one step of the engine.
 
-In continuous time the motion is that of accelerations.py: loops are closed and contacts held, or left out, rigidly, and
-the states that are left are those of joints that these do not determine: the columns of J are taken in the order in
-which a pivoted QR factorisation (Golub and Van Loan 2013, 5.4.2) needs them, and what it needs depends on the others.
-A step has the engine's own law, with all its rows, by the derivatives of steps (step_derivatives.py).
+In continuous time the motion is that of rigid_accelerations.py: loops are closed, and contacts held or left out,
+rigidly. The states that are left are those of joints that these do not determine: the columns of J are taken in the order in
+which a pivoted QR factorisation (Golub and Van Loan 2013, 5.4.2) finds them independent, and the joints of the others
+are free. A step has the engine's own law, with all its rows, by the derivatives of steps (step_derivatives.py).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.rotations import Real, rotation_matrix
-from artsim.sim.runs.accelerations import Accelerations, Held
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import CopiedSteps, Starts
 from artsim.sim.runs.linear_system import LinearSystem
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.rigid_accelerations import Accelerations, Held
 from artsim.sim.runs.row_states import HOLDS, row_states
 from artsim.sim.runs.step_derivatives import STEP, StepDerivatives, input_columns, step_derivatives
 

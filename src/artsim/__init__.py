@@ -131,7 +131,7 @@ def linearize(
     Raises:
         UsageError: an unknown name, or no state at rest is near; ModelError: the model cannot be simulated.
     """
-    from artsim.io.runs import linearize as from_python
+    from artsim.io.runs import linear_models as from_python
 
     options: Any = settings
     made = _robot(robot, options)

@@ -13,8 +13,8 @@ from artsim.io.runs.prepare import prepared
 from artsim.sim.articulation.tangent import follow_leaders, moved
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities.cone_programme import least_in_cones
-from artsim.sim.runs.accelerations import Accelerations
 from artsim.sim.runs.copied_steps import Starts
+from artsim.sim.runs.rigid_accelerations import Accelerations
 from tests.conftest import ROOT
 from tests.runs.test_linearize import FOUR_BAR, STANDING, G, robot_of
 

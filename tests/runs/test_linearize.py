@@ -16,7 +16,7 @@ from scipy.linalg import expm
 
 import artsim
 from artsim.cli.main import cli
-from artsim.io.runs.linearize import save
+from artsim.io.runs.linear_models import save
 from artsim.sim.articulation.tangent import difference
 from artsim.sim.foundation.errors import OutputError, UsageError
 from tests.conftest import ROOT

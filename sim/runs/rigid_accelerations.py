@@ -1,5 +1,4 @@
-"""Accelerations of a robot at states: those of its own forces, as the engine finds them, with loops closed and contacts
-held rigidly.
+"""Accelerations of a robot by its own forces, with loops closed and contacts held rigidly.
 
 Forces of joints, drives, actuators, tendons and media are evaluated as rk4 does, none implicit, on a copy of the robot
 without limits, dry friction, loops and contacts. Loops, equalities of tendons and held contacts are rows J u̇ = -J̇ u
