@@ -15,6 +15,7 @@ from artsim.cli.batch_options import loops_left_open, names
 from artsim.cli.grouped import READING, GroupedCommand, Groups
 from artsim.cli.options import OneModelOptions, model_options, reading_words, set_arguments
 from artsim.cli.setting_options import option_of
+from artsim.cli.tables import aligned, matrix_lines
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import read_base_pose, read_by_name, read_wrenches
 from artsim.io.batches.configuration import BATCH_SETTINGS, NAMED
@@ -43,7 +44,6 @@ GROUPS: Groups = {
     **READING,
 }
 """The options of each group, in the order of the help."""
-_ROUNDING = 1e-15  # of the largest entry of a matrix: smaller ones are shown as 0
 
 
 def _named(name: str, metavar: str, meaning: str) -> Callable[[F], F]:
@@ -208,25 +208,12 @@ def _table(name: str, variable: Variable, values: Array, labels: Labels) -> list
     if values.ndim == 1:
         return [
             f"{name} [{unit}]",
-            *_aligned([(label, f"{x:.8g}") for label, x in zip(of[0], values, strict=True)]),
+            *aligned([(label, f"{x:.8g}") for label, x in zip(of[0], values, strict=True)]),
             "",
         ]
     if values.ndim == 2:
-        return [f"{name} [{unit}]", *_matrix(of[0], of[1], values), ""]
+        return [f"{name} [{unit}]", *matrix_lines(of[0], of[1], values), ""]
     lines = []
     for label, part in zip(of[0], values, strict=True):
-        lines += [f"{name} of {label} [{unit}]", *_matrix(of[1], of[2], part), ""]
+        lines += [f"{name} of {label} [{unit}]", *matrix_lines(of[1], of[2], part), ""]
     return lines
-
-
-def _matrix(rows: Sequence[str], columns: Sequence[str], values: Array) -> list[str]:
-    values = np.where(np.abs(values) < _ROUNDING * np.abs(values).max(initial=0.0), 0.0, values)
-    cells = [("", *columns)]
-    cells += [(label, *(f"{x:.6g}" for x in row)) for label, row in zip(rows, values.tolist(), strict=True)]
-    return _aligned(cells)
-
-
-def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of a table: the first column to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(["", row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in cells]

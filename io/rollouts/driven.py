@@ -14,8 +14,8 @@ import numpy as np
 
 from artsim.io.expressions.language import Compiler
 from artsim.io.expressions.names import OF_LINKS, Names
-from artsim.io.rollouts.sample_inputs import SampleControls, action_of
-from artsim.io.runs.held_inputs import input_names, numbers_of, pushed_places
+from artsim.io.rollouts.sample_inputs import SampleControls
+from artsim.io.runs.held_inputs import action_of, input_names, numbers_of, pushed_places
 from artsim.io.runs.named import run_labels
 from artsim.io.runs.progress import warm
 from artsim.sim.foundation.errors import StoppedError, UsageError, nearest

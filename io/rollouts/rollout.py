@@ -26,7 +26,8 @@ from artsim.io.rollouts.driven import Drive, Policy
 from artsim.io.rollouts.given import COLUMNS, STATE, Given, given_values
 from artsim.io.rollouts.onnx_policy import OnnxPolicy
 from artsim.io.rollouts.roll import Outcome, roll
-from artsim.io.rollouts.sample_inputs import action_of, array_controls, file_controls
+from artsim.io.rollouts.sample_inputs import array_controls, file_controls
+from artsim.io.runs.held_inputs import action_of
 from artsim.io.runs.named import joined
 from artsim.io.runs.prepare import acting_controls, prepared
 from artsim.io.runs.progress import progress_bar, warm

@@ -14,7 +14,7 @@ from artsim.io.inputs.control_files import for_every_step, read_sample_controls
 from artsim.io.inputs.input_table import SUFFIXES
 from artsim.io.inputs.interpolation import Interpolation
 from artsim.io.inputs.output_inputs import variables_named
-from artsim.io.runs.held_inputs import input_names, numbers_of
+from artsim.io.runs.held_inputs import action_of, input_names, numbers_of
 from artsim.io.runs.prepare import check_driven, plan_controls
 from artsim.sim.foundation.errors import MissingInputError, ModelError, UsageError
 from artsim.sim.foundation.records import Array
@@ -98,13 +98,6 @@ def _numbers(plan: Plan, what: str, name: str, values: Any, samples: int) -> tup
         which = f"sample {sample}, row {row}, {names[entries[entry]]!r}"
         raise UsageError(f"{what} of {which}: {numbers[tuple(bad[0])]} is not a finite number")
     return numbers, entries
-
-
-def action_of(plan: Plan) -> str:
-    """The input that an array without a name is: controls of actuators, else targets of drives, else torques."""
-    if input_names(plan, "control"):
-        return "control"
-    return "target" if np.any(plan.inputs["drive_stiffness"]) else "torque"
 
 
 def file_controls(plan: Plan, files: File | Sequence[File], samples: int) -> Sequence[Controls]:

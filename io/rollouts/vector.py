@@ -9,24 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from artsim.io.rollouts.roll import why_stopped
-from artsim.io.rollouts.sample_inputs import action_of
 from artsim.io.rollouts.states import properties_of, quantities_of, settle, states_of
-from artsim.io.runs.held_inputs import pushed_places
+from artsim.io.runs.held_inputs import action_of, pushed_places
 from artsim.io.runs.named import named_contacts
 from artsim.io.runs.prepare import held_controls, prepared
 from artsim.io.runs.progress import warm
 from artsim.io.runs.step_rows import read_only
 from artsim.io.runs.stepped import Numbers, Stepped
 from artsim.sim.foundation.apart import available_cores
-from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.errors import StoppedError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import RUNNING
+from artsim.sim.runs.copied_steps import CopiedLanes
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
+from artsim.sim.runs.step_derivatives import STEP, StepDerivatives, step_derivatives
 from artsim.sim.runs.varied import PLACED, PUSHES, VARIED
 
 _VARIED = tuple(name for name in (*VARIED, *PLACED) if name not in PUSHES)
@@ -78,7 +79,10 @@ class VectorSimulation(Stepped):
         self._plan, _, _ = prepared(robot, controller, None, given)
         _refuse(self._plan)
         warm(kernels(self._plan))
-        self._fleet = Fleet(self._plan, held_controls(self._plan), n, threads or available_cores())
+        self._threads = threads or available_cores()
+        self._fleet = Fleet(self._plan, held_controls(self._plan), n, self._threads)
+        self._copies: CopiedLanes | None = None
+        self._varied: set[str] = set()
         self._action = _action(self._plan, action)
         self.count, self.variables = n, tuple(self._fleet.rows)
         self._pushed = {link: self._fleet.inputs["control"][:, at] for link, at in pushed_places(self._plan).items()}
@@ -285,6 +289,7 @@ class VectorSimulation(Stepped):
         that is shorter than a step or longer than the samples that the model keeps.
         """
         chosen = self._chosen(robots)
+        self._varied |= {*factors}
         self._fleet.vary(chosen, properties_of(self._plan, factors, len(chosen), "vary", _VARIED))
 
     def _chosen(self, robots: ArrayLike | None) -> Array:
@@ -301,6 +306,38 @@ class VectorSimulation(Stepped):
         if not right or len(np.unique(given)) != len(given):
             raise UsageError(f"robots: want a mask ({len(self)},), or different numbers from 0 to {len(self) - 1}")
         return given.astype(np.int64)
+
+    # ------------------------------------------------------------------ derivatives
+
+    def derivatives(
+        self,
+        robots: ArrayLike | None = None,
+        inputs: Sequence[str] | None = None,
+        parameters: Sequence[str] = (),
+        *,
+        reduced: bool = False,
+        step: float = STEP,
+    ) -> list[StepDerivatives]:
+        """Derivatives of the step that each of some robots, as in `reset`, would take now, as
+        artsim.Simulation.derivatives gives them; `inputs` are by default the action. Nothing changes.
+
+        Raises UsageError: an unknown name, a parameter that was varied; StoppedError: a robot that has stopped, or
+        whose step stops.
+        """
+        chosen = self._chosen(robots)
+        for name in parameters:
+            if name.partition(":")[0] in self._varied:
+                raise UsageError(f"parameters: {name!r} was varied: derivatives are by the model's own values")
+        if stopped := [int(k) for k in chosen if self._status[k] != RUNNING]:
+            raise StoppedError(f"derivatives: robot {stopped[0]} has stopped: {self.why_stopped(stopped[0])}")
+        if self._copies is None:
+            self._copies = CopiedLanes(self._plan, self._threads)
+        wanted = (self._action,) if inputs is None else inputs
+        found = []
+        for robot in chosen.tolist():
+            self._copies.begin(self._fleet, robot)
+            found.append(step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step))
+        return found
 
     # ------------------------------------------------------------------ snapshots
 

@@ -123,6 +123,13 @@ def input_names(plan: Plan, name: str) -> tuple[str, ...]:
     return () if plan.equipped is None else plan.equipped.labels.controls[:count]
 
 
+def action_of(plan: Plan) -> str:
+    """The input that an array without a name is: controls of actuators, else targets of drives, else torques."""
+    if input_names(plan, "control"):
+        return "control"
+    return "target" if np.any(plan.inputs["drive_stiffness"]) else "torque"
+
+
 def named_entries(name: str, given: Iterable[str], names: tuple[str, ...]) -> list[int]:
     """The entries of an input with these names. Raises UsageError."""
     for entry in given:

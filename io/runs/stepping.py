@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from artsim.io.exports.formats import check_run_name
 from artsim.io.format import schema
-from artsim.io.runs.held_inputs import HeldInputs, input_names, numbers_of, pushed_places
+from artsim.io.runs.held_inputs import HeldInputs, action_of, input_names, numbers_of, pushed_places
 from artsim.io.runs.named import Tables, joined, named_tables, row_count
 from artsim.io.runs.plain_settings import plain_settings
 from artsim.io.runs.prepare import held_controls, no_controls, prepared
@@ -38,12 +38,14 @@ from artsim.sim.runs import simulate
 from artsim.sim.runs.block_of_rows import BlockOfRows
 from artsim.sim.runs.changes import Change, changed, told_otherwise, with_entry
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
+from artsim.sim.runs.copied_steps import CopiedSteps
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
 from artsim.sim.runs.simulate import ControllerFunction
 from artsim.sim.runs.start import follow_velocities, settle_coordinates
+from artsim.sim.runs.step_derivatives import STEP, StepDerivatives, step_derivatives
 
 _State = ArrayLike | Mapping[str, float]  # in the model's order, or by name
 
@@ -80,6 +82,7 @@ class Simulation(Stepped):
         self._set(simulation_of(plan, given or held_controls(plan), function, threads))
         self._held = HeldInputs(self._simulation)
         self._last: weakref.ref[StepRows] | None = None
+        self._copies: CopiedSteps | None = None
         self._recorder: Recorder | None = None
         if output is not None:
             self._recorder = recorder_of(
@@ -289,6 +292,38 @@ class Simulation(Stepped):
         place = self._simulation.acting("control", later=True)[:, at]
         place[:] = later[len(later) - len(place) :]
         return rows
+
+    # ------------------------------------------------------------------ derivatives
+
+    def derivatives(
+        self,
+        inputs: Sequence[str] | None = None,
+        parameters: Sequence[str] = (),
+        *,
+        reduced: bool = False,
+        step: float = STEP,
+    ) -> StepDerivatives:
+        """Derivatives of the step that `step()` would take now; the simulation stays as it is.
+
+        Args:
+            inputs: "torque", "target", "target_velocity", "target_acceleration", "control"; by default controls of
+                actuators, else targets of drives with gains, else torques; of those of a base only if it is named:
+                "torque:root.*", as "target:*_knee" names some.
+            parameters: "mass", "friction", "stiffness", … as VectorSimulation.vary has them, or of one part:
+                "mass:forearm". Derivatives are by the value [kg, N m/rad, …] of each part that has one other than 0;
+                "friction" is a factor of all contacts' coefficients.
+            reduced: leave out dofs that follow others.
+            step: of the differences [rad, m, rad/s, m/s].
+
+        Of a Python controller's answer there are no derivatives: it is held. Raises UsageError: an unknown name;
+        StoppedError: the step stops.
+        """
+        plan = self._simulation.plan
+        if self._copies is None or self._copies.plan is not plan:
+            self._copies = CopiedSteps(plan)
+        self._copies.begin(self._simulation)
+        wanted = (action_of(plan),) if inputs is None else inputs
+        return step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step)
 
     # ------------------------------------------------------------------ changes
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, PLANAR, PRISMATIC, REVOLUTE, Compiled, Model
 from artsim.sim.articulation.poses import at_leader, body_poses, pose_in_parent
+from artsim.sim.articulation.tangent import move_joint
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real, quaternion, rotation_matrix
@@ -192,7 +193,7 @@ def _fit(model: Model, chain: Sequence[int], rotation: Real, origin: Real, wante
 def _elsewhere(model: Model, chain: Sequence[int], near: Real, random: np.random.Generator) -> Real:
     q = np.array(near)
     for i in chain:
-        _move(model, i, q, random.normal(size=int(model.body_dof[i + 1] - model.body_dof[i])))
+        move_joint(model, i, q, random.normal(size=int(model.body_dof[i + 1] - model.body_dof[i])))
     return q
 
 
@@ -211,7 +212,7 @@ def _newton(model: Model, chain: Sequence[int], rotation: Real, origin: Real, wa
         step = np.linalg.lstsq(_columns(model, chain, rotation, origin, body), off, rcond=1e-10)[0]
         step *= min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-300))
         for i in chain:
-            _move(model, i, q, step[int(model.body_dof[i]) - first : int(model.body_dof[i + 1]) - first])
+            move_joint(model, i, q, step[int(model.body_dof[i]) - first : int(model.body_dof[i + 1]) - first])
     return gap
 
 
@@ -236,25 +237,6 @@ def _columns(model: Model, chain: Sequence[int], rotation: Real, origin: Real, b
         columns.append(np.vstack([slides, np.zeros_like(slides)]))
         columns.append(np.vstack([skew((origin[i] - origin[body])[None])[0] @ turns, turns]))
     return np.hstack(columns)
-
-
-def _move(model: Model, i: int, q: Real, step: Real) -> None:
-    """Move the coordinates of body i's joint by a step in its dofs."""
-    n, kind = int(model.body_coord[i]), int(model.joint_type[i])
-    flat = 0 if kind == BALL else 3 if kind == FREE else len(step)
-    q[n : n + flat] += step[:flat]
-    if flat < len(step):
-        part = slice(n + flat, n + flat + 4)
-        angle = float(np.linalg.norm(step[flat:]))
-        w, (x, y, z) = np.cos(0.5 * angle), 0.5 * np.sinc(0.5 * angle / np.pi) * step[flat:]
-        a, b, c, d = q[part]
-        q[part] = (
-            a * w - b * x - c * y - d * z,
-            a * x + b * w + c * z - d * y,
-            a * y - b * z + c * w + d * x,
-            a * z + b * y - c * x + d * w,
-        )
-        q[part] /= np.linalg.norm(q[part])
 
 
 def _unwind(model: Model, chain: Sequence[int], near: Real, q: Real) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from artsim.sim.quantities.coordinates import LinkStates
     from artsim.sim.quantities.evaluation import Evaluation
     from artsim.sim.quantities.evaluator import Evaluator, Evaluators
+    from artsim.sim.quantities.inverse_dynamics import ContactPoint, InverseDynamics
     from artsim.sim.quantities.pose_constraints import PoseConstraints
 
 
@@ -159,6 +160,47 @@ class Robot:
         results = evaluator(given, out, threads)
         self._evaluators.give_back(request, evaluator)
         return results
+
+    def inverse_dynamics(
+        self,
+        qpos: ArrayLike,
+        qvel: ArrayLike | None = None,
+        qacc: ArrayLike | None = None,
+        *,
+        actuated: Sequence[str] | None = None,
+        contacts: Sequence[ContactPoint | str] = (),
+        friction: float | None = None,
+        check: bool = True,
+    ) -> InverseDynamics:
+        """Torques of actuated joints, and forces of constraints and contacts, that produce a motion.
+
+        Args:
+            qpos, qvel, qacc: (nq,), (nv,), (nv,), or (N, …); velocities and accelerations are 0 if omitted, those
+                of followers follow.
+            actuated: names of dofs; default: all independent ones.
+            contacts: links, or ContactPoint(link, point, normal, friction), on which the world exerts a force.
+            friction: coefficient of contacts without their own; None: their forces may have any direction.
+            check: refuse motions that open loops.
+
+        Forces that the motion determines are exact; of others the torques of least norm are taken, then the forces of
+        least norm. Springs, dampers and friction of joints are no part of it.
+
+        Returns:
+            torque (…, actuated), constraint (…, constraints), contact (…, contacts, 3), and their names.
+
+        Raises:
+            UsageError: an unknown name; a motion that opens a loop, that these joints and contacts cannot produce, or
+            not within the friction cones.
+        """
+        from artsim.sim.quantities.inverse_dynamics import inverse_dynamics
+
+        return inverse_dynamics(self, qpos, qvel, qacc, actuated, contacts, friction, check)
+
+    @property
+    def has_constraints(self) -> bool:
+        """True if constraint rows are left in independent coordinates: loops, equalities of tendons, couplings that
+        elimination leaves."""
+        return len(self._pose_constraints(reduced=True).names) > 0
 
     @cached_property
     def _evaluators(self) -> Evaluators:

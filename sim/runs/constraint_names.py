@@ -28,16 +28,22 @@ Constraint = tuple[int, int, int]
 
 def constraint_names(plan: Plan) -> dict[Constraint, str]:
     """The names of all rows that a run can have. Contacts are numbered step by step, and share the names of parts."""
-    labels = EquipmentLabels() if plan.equipped is None else plan.equipped.labels
-    owners: dict[int, tuple[str, ...]] = dict.fromkeys(KINDS, plan.robot.dofs)
-    owners |= {LOOP_ROW: labels.loops, TENDON_ROW: labels.tendons, ACTUATOR_ROW: labels.actuators}
-    owners |= {CONTACT_ROW: ("",) if plan.touching is not None else (), LINK_ROW: _bounded_links(plan)}
+    owners = constraint_owners(plan)
     return {
         (kind, owner, part): row_name(kind, name, part)
         for kind, declared in KINDS.items()
         for owner, name in enumerate(owners[kind])
         for part in range(len(declared.parts))
     }
+
+
+def constraint_owners(plan: Plan) -> dict[int, tuple[str, ...]]:
+    """The names of the owners of rows, by kind."""
+    labels = EquipmentLabels() if plan.equipped is None else plan.equipped.labels
+    owners: dict[int, tuple[str, ...]] = dict.fromkeys(KINDS, plan.robot.dofs)
+    owners |= {LOOP_ROW: labels.loops, TENDON_ROW: labels.tendons, ACTUATOR_ROW: labels.actuators}
+    owners |= {CONTACT_ROW: ("",) if plan.touching is not None else (), LINK_ROW: _bounded_links(plan)}
+    return owners
 
 
 def _bounded_links(plan: Plan) -> tuple[str, ...]:

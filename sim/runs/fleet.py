@@ -14,7 +14,7 @@ import numpy as np
 
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.run_data.run_records import STEP_NUMBER, STEPS_PER_ROW
+from artsim.sim.run_data.run_records import RUNNING, STEP_NUMBER, STEPS_PER_ROW
 from artsim.sim.runs.control_tables import control_tables
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
@@ -272,6 +272,42 @@ class Fleet:
         ends = np.flatnonzero(np.diff(packs)) + 1
         parts = zip(np.split(packs, ends), np.split(lanes, ends), np.split(order, ends), strict=True)
         return [(self._packs[int(pack[0])], lane, own) for pack, lane, own in parts if len(pack)]
+
+    def become(self, other: Fleet, robot: int, robots: int) -> None:
+        """Have the first robots continue as one of another fleet of the plan: its state, all that it remembers, its
+        inputs and properties. The others end; nothing is recorded."""
+        pack, lane = divmod(robot, self._width)
+        source = other._packs[pack]
+        for turns in self._turns:
+            while source.contact is not None and turns.scratch.simulation.room < source.contact.lanes.memory.shape[2]:
+                turns.make_room(listed=False)
+        lasting = source.lasting()
+        for own in self._packs[: -(-robots // self._width)]:
+            own.become(lasting, lane)
+        tallies, found = self._tallies, other._tallies
+        tallies.counters[:] = found.counters[pack]
+        tallies.input_row[:], tallies.began[:] = -1, found.began[pack, lane]
+        tallies.alive[:], tallies.stopped[:], tallies.stopped_dof[:], tallies.reason[:] = 1, -1, -1, RUNNING
+        activation = found.activation[pack]
+        tallies.activation[...] = activation[..., lane : lane + 1] if self._width > 1 else activation
+        self.end(np.arange(robots, self.n))
+        self._qpos[:], self._qvel[:] = other._qpos[robot], other._qvel[robot]
+        self._activation[:], self._steps[:] = other._activation[robot], other._steps[pack, lane]
+        for name, table in self._inputs.items():
+            table[:] = other._inputs[name][robot]
+        for name, values in self._massive.items():
+            values[:] = other._massive[name][robot]
+
+    def seen(self, robot: int) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Copies of a robot's state and properties, as Pack.seen gives them."""
+        pack, lane = divmod(robot, self._width)
+        return self._packs[pack].seen(lane)
+
+    def place(self, robots: Array, qpos: Array, qvel: Array, activation: Array) -> None:
+        """Set the states (robots, …) of some robots, which go on from there with all that they remember."""
+        for pack, lanes, own in self._in_packs(robots):
+            pack.place(lanes, qpos[own], qvel[own], activation[own])
+        self._qpos[robots], self._qvel[robots], self._activation[robots] = qpos, qvel, activation
 
     # -------------------------------------------------------------- snapshots
 

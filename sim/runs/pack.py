@@ -77,6 +77,8 @@ _OF_STEP = ("integrator", "effective_coupling")
 _OF_EQUIPMENT = (*CALIBRATED, "tendon_length0", "spring_length")
 _OF_HELPERS = ("exerter", "pather", "keeper", "recorder", "caster", "noise_key")
 _ZERO = np.zeros(())
+# of Pack.lasting: arrays of which the lanes are the first axis, not the last
+_BY_LANE = {"PackWork.delay", "PackWork.number", "contact.start_depth", "contact.sunk", "contact.held"}
 _OF_CONTACTS = ("half", "memory", "start_depth", "sunk", "held", "touching", "factor", "raised")
 
 
@@ -279,6 +281,38 @@ class Pack:
             found |= {f"contact.{name}": getattr(self.contact.lanes, name) for name in _OF_CONTACTS}
         return found
 
+    def become(self, found: Mapping[str, Array], lane: int) -> None:
+        """Have all lanes continue as one of another pack of the plan, which has no more room for contacts, from its
+        arrays (`lasting`)."""
+        for name, place in self.lasting().items():
+            values = found[name]
+            if name in _BY_LANE:
+                place[...] = values[lane]
+            elif name == "contact.memory":
+                place[...] = 0.0
+                place[:, :, : values.shape[2]] = values[:, lane : lane + 1]
+            elif name == "contact.half" or self.width == 1:
+                place[...] = values
+            else:
+                place[...] = values[..., lane : lane + 1]
+
+    def seen(self, lane: int) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Copies of a lane's state by the fields of State, and of its properties by those of Model, Inputs and, for
+        friction and ground_height, Variations."""
+        model, state = self.robot.model, self.robot.state
+        states = {name: self._of_lane(getattr(state, name), lane) for name in MOVED}
+        properties = {name: self._of_lane(getattr(model, name), lane) for name in LANE_PROPERTIES}
+        properties |= {name: self._of_lane(getattr(self.inputs, name), lane) for name in LANE_GAINS}
+        if self.contact is not None:
+            own = self.contact.lanes
+            states["contact"] = own.memory[own.half[0], lane].copy()
+            properties["friction"] = self._of_lane(own.factor, lane)
+            properties["ground_height"] = self._of_lane(own.raised, lane)
+        return states, properties
+
+    def _of_lane(self, values: Array, lane: int) -> Array:
+        return np.array(values[..., lane] if self.width > 1 else values)
+
     # -------------------------------------------------------------- lanes
 
     def end_crowded(self) -> bool:
@@ -327,6 +361,12 @@ class Pack:
         if not self._calibrated:
             self.calibrate(np.arange(self.width))
             self._calibrated = True
+
+    def place(self, lanes: Array, qpos: Array, qvel: Array, activation: Array) -> None:
+        """Set the states (lanes, …) of some lanes and nothing else."""
+        state = self.robot.state
+        for place, values in ((state.qpos, qpos), (state.qvel, qvel), (state.activation, activation)):
+            self._put(place, lanes, values)
 
     def _put(self, place: Array, lanes: Array | slice, values: Array) -> None:
         """Set some lanes of an array to values (lanes, …), or all of these to those of one robot."""

@@ -288,6 +288,16 @@ class Simulation(Account):
         self._step.counters[AT_REST] = 0
         self._step.energy[AT_START] = math.nan
 
+    def calibrate_anew(self) -> None:
+        """Have the next step compute the constants of the equipment that depend on the robot's masses."""
+        if self._equipment is not None:
+            self._equipment.data.calibrated[0] = 0.0
+
+    @property
+    def found_rows(self) -> tuple[Rows, ContactBundle | None]:
+        """The constraint rows of the last step, and the contacts of which some of them are."""
+        return self._rows, self._contact
+
     def go_on_from(self, other: Simulation) -> None:
         """Copy the state of another run of this robot, and its account so far.
 

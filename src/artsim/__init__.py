@@ -12,7 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
     from typing import Any, Unpack
 
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
     from artsim.io.runs.simulate import MemoryRecording
     from artsim.io.settings import ComputeOptions, LoadOptions, RolloutOptions, SimulateOptions
     from artsim.sim.quantities.robot import Robot
+    from artsim.sim.runs.linearization import LinearModel
+    from artsim.sim.runs.settings import RunSettings
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "ArtsimError": "artsim.sim.foundation.errors",
     "BatchRecording": "artsim.io.readers.batch_recording",
+    "ContactPoint": "artsim.sim.quantities.inverse_dynamics",
     "MissingInputError": "artsim.sim.foundation.errors",
     "ModelError": "artsim.sim.foundation.errors",
     "ModelWarning": "artsim.loaders.load_robot",
@@ -45,7 +48,7 @@ _LAZY = {
     "VectorSimulation": "artsim.io.rollouts.vector",
 }
 
-__all__ = ["__version__", "compute", "load", "make_env", "open", "rollout", "simulate", *_LAZY]
+__all__ = ["__version__", "compute", "linearize", "load", "make_env", "open", "rollout", "simulate", *_LAZY]
 
 
 def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Robot:
@@ -98,6 +101,41 @@ def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions
     from artsim.io.rollouts import rollout as from_python
 
     return from_python.rollout(_robot(robot, options), **options)
+
+
+def linearize(
+    robot: Robot | str | PathLike[str],
+    inputs: Sequence[str] | None = None,
+    *,
+    trim: bool = False,
+    hold_contacts: bool = True,
+    step: float = 1e-5,
+    **settings: Unpack[RunSettings],
+) -> LinearModel:
+    """Find linear models of a robot about the state in which `simulate` with these settings would start.
+
+    Args:
+        robot: a Robot, as returned by `load`, or the path of a robot file.
+        inputs: "torque", "target", "target_velocity", "target_acceleration", "control"; by default controls of
+            actuators, else targets of drives with gains, else torques; "torque:*_knee" names some of them, and those of
+            a base are only there if named.
+        trim: look for a state at rest nearby first, and the inputs that keep it there.
+        hold_contacts: in the continuous model, contacts that press at the state stay where they are; otherwise there
+            are none.
+        step: of differences [rad, m, rad/s, m/s].
+        settings: those of `simulate`.
+
+    Returns:
+        `continuous` and `discrete` (of one step), each with A, B, C, D, names, poles and `lqr(Q, R)`; the state.
+
+    Raises:
+        UsageError: an unknown name, or no state at rest is near; ModelError: the model cannot be simulated.
+    """
+    from artsim.io.runs import linear_models as from_python
+
+    options: Any = settings
+    made = _robot(robot, options)
+    return from_python.linearize(made, inputs, trim=trim, hold_contacts=hold_contacts, step=step, **options)
 
 
 def make_env(

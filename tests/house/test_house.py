@@ -104,7 +104,10 @@ SCIPY = {
     "io/inputs/interpolation.py",
     "io/readers/labelled_rows.py",
     "collision/mesh.py",
+    "io/runs/linear_models.py",
     "sim/maximal/scheme.py",
+    "sim/runs/linear_system.py",
+    "sim/runs/linearization.py",
 }
 """The files that import scipy, matplotlib or xarray."""
 _NUMBA = "jit compiler replacements sparing lanes recordtype strips body_strips atomic"

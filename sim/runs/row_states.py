@@ -1,0 +1,86 @@
+"""The states of a step's constraint rows: which press, slide or stick; by them two steps are told to have one set."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.model import Labels
+from artsim.sim.constraints.kinds import CONTACT_ROW
+from artsim.sim.constraints.row_names import row_name
+from artsim.sim.run_data.run_records import ALL_ROWS, Rows
+from artsim.sim.runs.constraint_names import constraint_owners
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.simulate import Simulation
+
+HOLDS, AT_LOWER, AT_UPPER, SLIDES = "holds", "at its lower bound", "at its upper bound", "slides"
+_AT_BOUND = 1e-9  # share of the step's largest impulse up to which a bound counts as reached
+
+
+class RowState(NamedTuple):
+    """A constraint row, or a contact, that exerts a force in a step."""
+
+    kind: int
+    owner: int  # Rows.dof; of contacts: the first shape
+    part: int  # Rows.part; of contacts: the second shape
+    number: int  # of contacts: which of those of the two shapes
+    state: str
+
+
+RowStates = frozenset[RowState]
+
+
+def row_states(run: Simulation) -> RowStates:
+    """The rows and contacts that exert forces in the last step of a run. Empty in maximal coordinates, whose rows are
+    not kept."""
+    rows, contact = run.found_rows
+    found, seen = list[RowState](), dict[tuple[int, int], int]()
+    count = int(rows.number[ALL_ROWS])
+    least = _AT_BOUND * float(np.abs(rows.impulse[:count]).max(initial=0.0))
+    for n in range(count):
+        kind, owner, part, number = int(rows.kind[n]), int(rows.dof[n]), int(rows.part[n]), 0
+        if rows.cone[n] < 0 or (kind == CONTACT_ROW and part > 0 and rows.cone[n] == 0):
+            continue  # of a contact whose normal tells of all
+        if contact is not None and kind == CONTACT_ROW:
+            pair = contact.data.shape[owner, 0], contact.data.shape[owner, 1]
+            owner, part = int(pair[0]), int(pair[1])
+            number = seen[owner, part] = seen.get((owner, part), -1) + 1
+        state = _cone_state(rows, n, least) if rows.cone[n] > 0 else _bound_state(rows, n, least)
+        if state:
+            found.append(RowState(kind, owner, part, number, state))
+    return frozenset(found)
+
+
+def _cone_state(rows: Rows, n: int, least: float) -> str:
+    normal = rows.impulse[n]
+    if normal <= least:
+        return ""
+    along = float(np.linalg.norm(rows.impulse[n + 1 : n + rows.cone[n]]))
+    bound = rows.slope[n] * normal
+    return SLIDES if along >= bound - _AT_BOUND * (bound + normal) else HOLDS
+
+
+def _bound_state(rows: Rows, n: int, least: float) -> str:
+    """The state of a row with bounds; empty for a one-sided row that exerts nothing."""
+    impulse, lower, upper = rows.impulse[n], rows.lower[n], rows.upper[n]
+    if impulse <= lower + least:
+        return "" if lower == 0.0 else AT_LOWER
+    if impulse >= upper - least:
+        return "" if upper == 0.0 else AT_UPPER
+    return HOLDS
+
+
+def told_states(plan: Plan, states: RowStates) -> tuple[str, ...]:
+    """The rows by name, with their states: `limit:elbow.lower holds`, `contact:world/foot slides`."""
+    owners = constraint_owners(plan)
+    return tuple(f"{_name(plan, owners, row)} {row.state}" for row in sorted(states))
+
+
+def _name(plan: Plan, owners: dict[int, tuple[str, ...]], row: RowState) -> str:
+    if row.kind != CONTACT_ROW or plan.touching is None:
+        return row_name(row.kind, owners[row.kind][row.owner], row.part)
+    labels: Labels = plan.robot.labels
+    a, b = (int(plan.touching.contacts.link[shape]) for shape in (row.owner, row.part))
+    sides = ("world" if link < 0 else labels.links[link] for link in (a, b))
+    return f"contact:{'/'.join(sides)}" + (f"#{row.number + 1}" if row.number else "")

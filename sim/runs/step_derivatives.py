@@ -1,0 +1,427 @@
+"""Derivatives of a step: differences of the engine's own steps of copies of a run, in the tangent space.
+
+The step maps the state x = (q, v, activation), the inputs u and properties p to the state at its end. It is smooth
+within one set of constraint rows (which press, stick, slide) and one branch of each law, such as that of the error of a
+contact that is open or inside. Every column is the difference of two steps, one on either side. Where their slopes
+differ by more than curvature explains, as a second pair of steps tells that lie nearer, the step has a kink there: both
+one-sided slopes are then found from two steps on their side, with errors of second order as well, and the one along
+which the rows keep their states is the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from artsim.sim.articulation.tangent import difference, follow_leaders, moved
+from artsim.sim.foundation.dataclass import dataclass
+from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.rotations import Real
+from artsim.sim.runs.controls import VALUES
+from artsim.sim.runs.copied_steps import Ends, Starts
+from artsim.sim.runs.patterns import is_of_base
+from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.row_states import RowStates, told_states
+from artsim.sim.runs.slopes import NEARER, Pair, first_settled, settled
+from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
+
+STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12
+_LEVELS = 4  # the most pairs of steps of a column, each nearer than the one before
+_ROUNDING = 1e-14  # of a state at the end of a step, as a share of its largest entry
+_RESPONSE = 0.1  # share of STEP by which the end of a step should move
+_MOST_ENLARGED = 100.0
+_AXES = "xyz"
+CENTRAL, FORWARD, BACKWARD = 0, 1, -1
+
+
+class Copies(Protocol):
+    """Takes the steps of copies of a run (copied_steps.py)."""
+
+    plan: Plan
+
+    @property
+    def state(self) -> tuple[Real, Real, Real]:
+        """Coordinates (nq,), velocities (nv,) and activations (nact,) before the step."""
+
+    @property
+    def inputs(self) -> Mapping[str, Real]:
+        """The inputs of the step by name."""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the entries of outputs."""
+
+    def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
+        """The ends of copies of the step and, if `told`, the states of their rows."""
+
+
+class Column(NamedTuple):
+    """A direction of differences: of the state, of an input or of a property."""
+
+    of: str  # "qpos", "qvel", "activation", a name of VALUES or of VARIED and PLACED
+    entry: tuple[int, ...]
+    name: str
+    size: float = 1.0  # change per STEP, in the entry's unit
+    value: float = 1.0  # of which a factor is varied: derivatives are by the value
+
+
+@dataclass(frozen=True)
+class StepDerivatives:
+    """Derivatives of one step. Rows are the state at the end of the step, (q, v, activation) in the tangent space: nv
+    dofs twice, then activations; columns are the state before it in `A`, inputs in `B`, and properties in `P`.
+
+    Followers of eliminated couplings have rows and no columns of their own (zeros), unless `reduced`, which leaves
+    dofs that follow out of both.
+    """
+
+    A: Real  # (nx, nx)
+    B: Real  # (nx, nu)
+    P: Real  # (nx, np)
+    C: Real  # (ny, nx) of outputs, which a linear model has
+    D: Real  # (ny, nu)
+    states: tuple[str, ...]  # names of the rows, and of the columns of A: "q:elbow", "v:elbow", "a:biceps"
+    inputs: tuple[str, ...]  # of the columns of B: "torque:elbow"
+    parameters: tuple[str, ...]  # of the columns of P: "mass:forearm"
+    outputs: tuple[str, ...]  # of the rows of C and D: names of sensors' values
+    # (nx, nx + nu + np) slopes on either side, along the columns of A, B and P; without a kink those of these
+    forward: Real
+    backward: Real
+    side: Array  # (nx + nu + np,) 0: no kink; 1 forward, -1 backward: the side of which A, B, P hold the slope
+    error: Real  # (nx + nu + np,) the most by which estimates of an entry of the column differ
+    active: tuple[str, ...]  # rows and contacts that exert forces in the step, with their states
+    # by column with a kink: the rows whose states differ forward, and backward
+    kinks: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    dofs: int
+    dt: float  # [s]
+
+    @property
+    def dq_dq(self) -> Real:
+        """∂q⁺/∂q (nv, nv)."""
+        return self.A[: self.dofs, : self.dofs]
+
+    @property
+    def dq_dv(self) -> Real:
+        """∂q⁺/∂v (nv, nv) [s]."""
+        return self.A[: self.dofs, self.dofs : 2 * self.dofs]
+
+    @property
+    def dv_dq(self) -> Real:
+        """∂v⁺/∂q (nv, nv) [1/s]."""
+        return self.A[self.dofs : 2 * self.dofs, : self.dofs]
+
+    @property
+    def dv_dv(self) -> Real:
+        """∂v⁺/∂v (nv, nv)."""
+        return self.A[self.dofs : 2 * self.dofs, self.dofs : 2 * self.dofs]
+
+    @property
+    def dq_du(self) -> Real:
+        """∂q⁺/∂u (nv, nu)."""
+        return self.B[: self.dofs]
+
+    @property
+    def dv_du(self) -> Real:
+        """∂v⁺/∂u (nv, nu)."""
+        return self.B[self.dofs : 2 * self.dofs]
+
+    @property
+    def dq_dp(self) -> Real:
+        """∂q⁺/∂p (nv, np)."""
+        return self.P[: self.dofs]
+
+    @property
+    def dv_dp(self) -> Real:
+        """∂v⁺/∂p (nv, np)."""
+        return self.P[self.dofs : 2 * self.dofs]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of A, B and P, one after the other, as in `side`, `forward` and `backward`."""
+        return self.states + self.inputs + self.parameters
+
+    def __repr__(self) -> str:
+        told = f", {len(self.kinks)} one-sided" if self.kinks else ""
+        return f"<StepDerivatives: A {self.A.shape}, B {self.B.shape}, P {self.P.shape}{told}>"
+
+
+def step_derivatives(
+    copies: Copies, inputs: Sequence[str], parameters: Sequence[str], *, reduced: bool, step: float
+) -> StepDerivatives:
+    """The derivatives of the step that a run would take next.
+
+    Args:
+        inputs: names of VALUES, or of their entries: "torque", "torque:*_knee".
+        parameters: names of VARIED and PLACED, or one part's: "mass", "mass:forearm".
+        step: of differences [rad, m, rad/s, m/s].
+
+    Raises:
+        UsageError: an unknown input or parameter, a step that is not positive; StoppedError: the step stops.
+    """
+    if not 0.0 < step < 1e-2:
+        raise UsageError(f"derivatives: step is {step}, want a number above 0 and below 0.01")
+    plan = copies.plan
+    kept, names = _state_columns(plan, reduced=reduced)
+    of_inputs = input_columns(plan, inputs, reduced=reduced)
+    of_parameters = parameter_columns(plan, parameters)
+    columns = [column for column in kept if column is not None] + of_inputs + of_parameters
+    work = _Differences(copies, columns, step)
+    rows = _rows(plan, reduced=reduced)
+    whole = np.array([column is not None for column in kept] + [True] * (len(of_inputs) + len(of_parameters)))
+    slopes = np.zeros((3, len(rows) + len(copies.outputs), len(whole)))
+    told = [*rows, *range(2 * plan.robot.nv + len(plan.activation), len(work.slopes[0]))]
+    slopes[:, :, whole] = np.stack(work.slopes)[:, told]
+    side = np.zeros(len(whole), np.int64)
+    side[whole] = work.side
+    error = np.zeros(len(whole))
+    error[whole] = work.error
+    nx, nu = len(names), len(of_inputs)
+    slopes, outputs = slopes[:, :nx], slopes[0, nx:]
+    return StepDerivatives(
+        A=slopes[0, :, :nx],
+        B=slopes[0, :, nx : nx + nu],
+        P=slopes[0, :, nx + nu :],
+        C=outputs[:, :nx],
+        D=outputs[:, nx : nx + nu],
+        states=names,
+        inputs=tuple(column.name for column in of_inputs),
+        parameters=tuple(column.name for column in of_parameters),
+        forward=slopes[1],
+        backward=slopes[2],
+        side=side,
+        error=error,
+        outputs=copies.outputs,
+        active=told_states(plan, work.states),
+        kinks=work.kinks,
+        dofs=len(plan.robot.model.independent_dof) if reduced else plan.robot.nv,
+        dt=plan.dt,
+    )
+
+
+# ------------------------------------------------------------------ columns
+
+
+def _rows(plan: Plan, *, reduced: bool) -> list[int]:
+    """The rows of the full state (2 nv + nact) that are told."""
+    nv, activations = plan.robot.nv, len(plan.activation)
+    dofs = plan.robot.model.independent_dof.tolist() if reduced else [*range(nv)]
+    return dofs + [nv + k for k in dofs] + [*range(2 * nv, 2 * nv + activations)]
+
+
+def _state_columns(plan: Plan, *, reduced: bool) -> tuple[list[Column | None], tuple[str, ...]]:
+    """The columns of the state, None for followers, and the names of all."""
+    independent = set(plan.robot.model.independent_dof.tolist())
+    shown = [k for k in range(plan.robot.nv) if k in independent or not reduced]
+    activations = () if plan.equipped is None else plan.equipped.labels.activations
+    names, columns = list[str](), list[Column | None]()
+    for letter, of in (("q", "qpos"), ("v", "qvel")):
+        for k in shown:
+            names.append(f"{letter}:{plan.robot.dofs[k]}")
+            columns.append(Column(of, (k,), names[-1]) if k in independent else None)
+    for k, name in enumerate(activations):
+        names.append(f"a:{name}")
+        columns.append(Column("activation", (k,), names[-1]))
+    return columns, tuple(names)
+
+
+def input_columns(plan: Plan, inputs: Sequence[str], *, reduced: bool) -> list[Column]:
+    """The columns of inputs: "torque", "target:elbow", "torque:*_knee"; a name of VALUES alone is all of its entries,
+    but for those of a base. Raises UsageError."""
+    if isinstance(inputs, str):
+        inputs = (inputs,)
+    columns: dict[str, Column] = {}
+    model, robot = plan.robot.model, plan.robot
+    for asked in inputs:
+        name, _, wanted = asked.partition(":")
+        if name not in VALUES:
+            raise UsageError(f"inputs: {asked!r} is not known{nearest(name, VALUES)}; known: {', '.join(VALUES)}")
+        actuated = len(plan.control) - len(plan.pushed.held)
+        names = robot.dofs if name != "control" else plan.equipped.labels.controls[:actuated] if plan.equipped else ()
+        entries = range(len(names)) if name == "control" or not reduced else model.independent_dof.tolist()
+        if wanted:
+            found = [k for k in entries if fnmatchcase(names[k], wanted) or names[k] == wanted]
+            if not found:
+                raise UsageError(f"inputs: {asked!r} is no {name} of this robot{nearest(wanted, names)}")
+        else:
+            found = [k for k in entries if name == "control" or not is_of_base(model, k)]
+        for k in found:
+            mobility = plan.inputs["mobility"][k] if name == "torque" else 0.0
+            size = 1.0 / (plan.dt * mobility) if mobility > 0.0 else 1.0
+            columns[f"{name}:{names[k]}"] = Column(name, (k,), f"{name}:{names[k]}", size)
+    return [*columns.values()]
+
+
+def parameter_columns(plan: Plan, parameters: Sequence[str]) -> list[Column]:
+    """The columns of properties: of each part whose value is not 0, or of the one named. Raises UsageError."""
+    if isinstance(parameters, str):
+        parameters = (parameters,)
+    columns = []
+    for asked in parameters:
+        name, _, part = asked.partition(":")
+        known = [*VARIED, *(placed for placed in PLACED if placed in ("centre", "gravity", "ground_height"))]
+        if name not in known:
+            raise UsageError(f"parameters: {asked!r} is not known{nearest(name, known)}; known: {', '.join(known)}")
+        refuse_fixed(plan, [name])
+        found = [column for column in _columns_of(plan, name) if not part or _is_of(column.name, asked)]
+        if part and not found:
+            there = part_labels(plan, name) or ()
+            why = f": its value there is 0 [{name}]" if part in there else nearest(part, [*there])
+            raise UsageError(f"parameters: {asked!r} has nothing to vary{why}")
+        columns += found
+    return columns
+
+
+def _is_of(name: str, asked: str) -> bool:
+    return name == asked or (name.startswith(f"{asked}.") and name[len(asked) + 1 :] in _AXES)
+
+
+def _columns_of(plan: Plan, name: str) -> list[Column]:
+    """The columns of one property."""
+    labels, axes = part_labels(plan, name), components_of(name)
+    values = _values(plan, name)
+    columns = []
+    for entry in np.ndindex(shape_of(plan, name) or (1,)):
+        told = f"{name}:{labels[entry[0]]}" if labels is not None else name
+        told += f".{_AXES[entry[-1]]}" if axes else ""
+        value = float(values[entry]) if values is not None else 1.0
+        if value:
+            columns.append(Column(name, entry, told, 1.0, value))
+    return columns
+
+
+def _values(plan: Plan, name: str) -> Array | None:
+    """The values by which factors are multiplied; None: the column is by the property itself."""
+    model = plan.robot.model
+    if name == "mass":
+        return model.link_mass
+    if name == "joint_friction":
+        return np.where(model.friction > 0.0, model.friction, model.friction_coefficient)
+    if name in ("drive_stiffness", "drive_damping"):
+        return plan.inputs[name]
+    return getattr(model, name) if name in ("armature", "damping", "stiffness") else None
+
+
+# ------------------------------------------------------------------ differences
+
+
+class _Differences:
+    """The slopes (2 nv + nact, columns) of a step: chosen, forward and backward."""
+
+    def __init__(self, copies: Copies, columns: Sequence[Column], step: float) -> None:
+        self._copies, self._columns = copies, columns
+        self._model = copies.plan.robot.model
+        ends, states = copies.step(self._starts([], np.zeros(0)), told=True)
+        self._end, self.states = Ends(*(values[0] for values in ends)), states[0]
+        self._sizes = step * np.array([column.size for column in columns])
+        self.side, self.error = np.zeros(len(columns), np.int64), np.zeros(len(columns))
+        self.kinks: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self._pairs: list[list[Pair]] = []
+        self.slopes: tuple[Real, Real, Real] = (np.zeros((len(self._from_end(ends)), 0)),) * 3
+        if columns:
+            every = np.arange(len(columns))
+            up, down = self._changes(every, 1.0), self._changes(every, -1.0)
+            self._enlarge(up, down, step)
+            self.slopes = self._settled((up / self._sizes).T, (-down / self._sizes).T)
+
+    def _settled(self, plus: Real, minus: Real) -> tuple[Real, Real, Real]:
+        """The slopes chosen, forward and backward, by value, of as many pairs of steps as each column needs. plus,
+        minus: of the first pairs (columns, 2 nv + nact)."""
+        self._pairs = [[pair] for pair in zip(plus, minus, strict=True)]
+        largest = max(1.0, *(float(np.abs(values).max(initial=0.0)) for values in self._end))
+        rounding = _ROUNDING * largest / self._sizes
+        found = first_settled(plus, minus, rounding)
+        for level in range(1, _LEVELS):
+            open_ones = np.array([n for n, slopes in enumerate(found) if slopes is None], np.int64)
+            if not len(open_ones):
+                break
+            self._look_nearer(open_ones, NEARER**level)
+            for n in open_ones:
+                last = level == _LEVELS - 1
+                found[n] = settled(self._pairs[n], rounding[n] / NEARER**level, last=last)
+        chosen, forward, backward = list[Real](), list[Real](), list[Real]()
+        errors = list[float]()
+        for column, slopes in zip(self._columns, found, strict=True):
+            assert slopes is not None
+            value = column.value if column.of in VARIED else 1.0
+            errors.append(slopes.error / value)
+            forward.append(slopes.forward / value)
+            backward.append(slopes.backward / value)
+            side = self._side(len(chosen)) if slopes.kinked else CENTRAL
+            self.side[len(chosen)] = side
+            chosen.append(backward[-1] if side == BACKWARD else forward[-1])
+        self.error = np.array(errors)
+        return np.stack(chosen, axis=1), np.stack(forward, axis=1), np.stack(backward, axis=1)
+
+    def _look_nearer(self, chosen: Array, share: float) -> None:
+        """Take a further pair of steps along some columns, by a share of their sizes."""
+        sizes = share * self._sizes[chosen]
+        plus, minus = self._changes(chosen, share) / sizes, -self._changes(chosen, -share) / sizes
+        for n, pair in zip(chosen, zip(plus.T, minus.T, strict=True), strict=True):
+            self._pairs[n].append(pair)
+
+    def _side(self, n: int) -> int:
+        """The side of a column with a kink along which the rows keep their states, forward where both do or neither;
+        and a note of the rows that change."""
+        share = NEARER ** (len(self._pairs[n]) - 1)
+        changes = []
+        for sign in (1.0, -1.0):
+            starts = self._starts(np.array([n]), np.array([sign * share * self._sizes[n]]))
+            _, states = self._copies.step(starts, told=True)
+            changes.append(states[0] ^ self.states)
+        forward, backward = changes
+        plan = self._copies.plan
+        self.kinks[self._columns[n].name] = told_states(plan, forward), told_states(plan, backward)
+        return BACKWARD if forward and not backward else FORWARD
+
+    def _enlarge(self, up: Real, down: Real, step: float) -> None:
+        """Take larger steps along inputs and properties of which the first were lost in rounding."""
+        weak = []
+        for n, column in enumerate(self._columns):
+            response = float(np.abs(up[:, n]).max(initial=0.0))
+            if column.of in ("qpos", "qvel", "activation") or not 0.0 < response < _RESPONSE * step:
+                continue
+            self._sizes[n] *= min(_RESPONSE * step / response, _MOST_ENLARGED)
+            weak.append(n)
+        if weak:
+            up[:, weak], down[:, weak] = self._changes(np.array(weak), 1.0), self._changes(np.array(weak), -1.0)
+
+    def _changes(self, chosen: Array, share: float) -> Real:
+        """The changes (2 nv + nact + ny, n) of the end of the step, by shares of the sizes of columns."""
+        ends, _ = self._copies.step(self._starts(chosen, share * self._sizes[chosen]))
+        return self._from_end(ends)
+
+    def _from_end(self, ends: Ends) -> Real:
+        others = [getattr(ends, name) - getattr(self._end, name) for name in Ends._fields[1:]]
+        return np.concatenate([difference(self._model, ends.qpos, self._end.qpos), *others], axis=1).T
+
+    def _starts(self, chosen: Sequence[int] | Array, changes: Real) -> Starts:
+        """The starts of steps along columns, one for each; of the step itself without any."""
+        count = max(len(chosen), 1)
+        qpos, qvel, activation = (np.tile(values, (count, 1)) for values in self._copies.state)
+        inputs, factors = dict[str, Real](), dict[str, Real]()
+        along = np.zeros_like(qvel)
+        for row, (n, change) in enumerate(zip(chosen, changes, strict=True)):
+            column = self._columns[n]
+            if column.of == "qpos":
+                along[row, column.entry] = change
+            elif column.of in ("qvel", "activation"):
+                (qvel if column.of == "qvel" else activation)[row, column.entry] += change
+            elif column.of in VALUES:
+                held = self._copies.inputs
+                if column.of not in inputs:
+                    inputs[column.of] = np.tile(held[column.of], (count, 1))
+                inputs[column.of][row, column.entry] += change
+            else:
+                plan = self._copies.plan
+                if column.of not in factors:
+                    shape = shape_of(plan, column.of) or (1,)
+                    factors[column.of] = np.array(np.broadcast_to(unvaried(plan, column.of), (count, *shape)), float)
+                factors[column.of][(row, *column.entry)] += change
+        if along.any():
+            qpos = moved(self._model, qpos, along)
+        if len(chosen):
+            follow_leaders(self._model, qpos, qvel)
+        return Starts(qpos, qvel, activation, inputs, factors)
