@@ -66,7 +66,11 @@ _OTHERWISE = {
 
 
 _GROUPS = {
-    **{title: tuple(name for name in names if name != "resume") for title, names in GROUPS.items() if title != "Speed"},
+    **{
+        title: tuple(name for name in names if name not in ("resume", "converge"))
+        for title, names in GROUPS.items()
+        if title != "Speed"
+    },
     "Speed and shards": ("threads", "shards", "scheduler", "shard", "resume"),
 }
 """The options of each group, in the order of the help."""

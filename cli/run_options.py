@@ -39,7 +39,7 @@ GROUPS: Groups = {
     "Samples": ("samples", "start", "spread", "velocity_spread", "randomise", "until", "cost", "policy", "hold"),
     **grouped(SETTINGS, _BESIDE),
     **READING,
-    "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume"),
+    "Output": ("as_json", "quiet", "verbose", "compress", "checkpoint", "resume", "converge"),
     "Speed": ("threads",),
 }
 """The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
