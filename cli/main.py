@@ -31,6 +31,7 @@ COMMANDS = {
     "replay": "Show a stored simulation, or run it again and compare.",
     "view": "Show a robot with a slider for every joint.",
     "plot": "Draw a stored simulation over time.",
+    "report": "Say how hard a stored simulation drives its motors.",
     "export": "Write a stored simulation in another format.",
     "check": "Validate a robot file and print its tree.",
     "info": "Say what a robot file or an output file holds.",

@@ -1,0 +1,109 @@
+"""`artsim report`: loads of motors against numpy on the recorded rows, and closed forms."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import artsim
+from artsim.cli.main import cli
+
+ROBOTS = Path(artsim.__file__).parents[2] / "robots"
+SLIDE = """<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody><body>
+<joint name="x" type="slide" axis="1 0 0"/><geom size=".1" mass="2"/></body></worldbody>
+<actuator><motor name="push" joint="x" gear="2" ctrlrange="-3 3" forcerange="-5 5"/></actuator></mujoco>"""
+
+
+def told(path: Path) -> dict[str, dict[str, float]]:
+    result = CliRunner().invoke(cli, ["report", str(path), "--json"])
+    assert result.exit_code == 0, result.output
+    return {each["name"]: each for each in json.loads(result.stdout)["motors"]}
+
+
+def reach(path: Path, **options: Any) -> Any:
+    drives = {"stiffness": 2000.0, "damping": 100.0, "target": {"joint_2": 1.5}}
+    return artsim.simulate(artsim.load(ROBOTS / "arm7.urdf"), steps=300, output=path, **drives, **options)
+
+
+@pytest.mark.small
+def test_loads_are_those_of_numpy(tmp_path: Path) -> None:
+    path = tmp_path / "reach.h5"
+    with reach(path) as run:
+        force = run["tau_applied"] + run["tau_drive"]
+        speed = run["qvel"]
+        names = run.labels.dof
+    found = told(path)
+    efforts = {"joint_1": 300.0, "joint_2": 300.0, "joint_3": 180.0, "joint_6": 60.0}
+    for k, name in enumerate(names):
+        load = found[name]
+        assert load["peak"] == np.abs(force[:, k]).max()
+        assert load["rms"] == pytest.approx(np.sqrt((force[:, k] ** 2).mean()), rel=1e-12, abs=1e-30)
+        assert load["speed"] == np.abs(speed[:, k]).max()
+        assert load["power"] == pytest.approx(max((force[:, k] * speed[:, k]).max(), 0.0), abs=1e-30)
+        if name in efforts:
+            assert load["limit"] == efforts[name]
+            at = np.count_nonzero(np.abs(force[:, k]) >= efforts[name] * (1 - 1e-9)) * 0.002
+            assert load["at_limit"] == pytest.approx(at, abs=1e-12)
+    assert found["joint_2"]["at_limit"] > 0.1
+    assert found["joint_2"]["share"] == 1.0
+    assert found["joint_2"]["speed_limit"] == 1.7
+    fast = np.count_nonzero(np.abs(speed[:, 1]) >= 1.7 * (1 - 1e-9)) * 0.002
+    assert found["joint_2"]["at_speed_limit"] == pytest.approx(fast)
+
+
+@pytest.mark.small
+def test_a_lower_limit_of_the_drive_counts(tmp_path: Path) -> None:
+    path = tmp_path / "reach.h5"
+    reach(path, drive_limit={"joint_2": 50.0}).close()
+    assert told(path)["joint_2"]["limit"] == 50.0
+    assert told(path)["joint_2"]["peak"] == pytest.approx(50.0, rel=1e-12)
+
+
+@pytest.mark.small
+def test_actuators_stand_beside_their_range(tmp_path: Path) -> None:
+    (tmp_path / "slide.xml").write_text(SLIDE)
+    robot = artsim.load(tmp_path / "slide.xml")
+    artsim.simulate(robot, steps=50, control={"push": 3.0}, output=tmp_path / "a.h5").close()
+    found = told(tmp_path / "a.h5")
+    assert found["push"]["limit"] == 5.0
+    assert found["x"]["peak"] == pytest.approx(2.0 * found["push"]["peak"])  # by its gear
+    assert found["x"]["power"] == pytest.approx(found["x"]["peak"] * found["x"]["speed"])
+
+
+@pytest.mark.small
+def test_of_a_rollout_all_samples_count(tmp_path: Path) -> None:
+    robot = artsim.load(ROBOTS / "arm7.urdf")
+    record = ("qvel", "tau_drive", "tau_applied")
+    path = tmp_path / "spread.h5"
+    made = artsim.rollout(
+        robot, samples=70, steps=20, spread=0.2, stiffness=500.0, damping=20.0, record=record, output=path
+    )
+    force = made["tau_drive"] + made["tau_applied"]
+    made.close()
+    found = told(path)
+    assert found["joint_4"]["peak"] == np.abs(force[..., 3]).max()
+    assert found["joint_4"]["rms"] == pytest.approx(np.sqrt((force[..., 3] ** 2).mean()), rel=1e-12)
+
+
+@pytest.mark.small
+def test_tables_and_refusals(tmp_path: Path) -> None:
+    path = tmp_path / "reach.h5"
+    reach(path).close()
+    text = CliRunner().invoke(cli, ["report", str(path)]).stdout
+    assert "100 % of 300" in text
+    assert "at their largest force: joint_2 for" in text
+    rows = list(csv.DictReader(io.StringIO(CliRunner().invoke(cli, ["report", str(path), "--csv"]).stdout)))
+    assert [row["name"] for row in rows] == [f"joint_{k}" for k in range(1, 8)]
+    assert float(rows[1]["peak"]) == told(path)["joint_2"]["peak"]
+    few = tmp_path / "few.h5"
+    reach(few, record=("qpos",)).close()
+    refused = CliRunner().invoke(cli, ["report", str(few)])
+    assert refused.exit_code == 2
+    assert "holds no tau_applied, tau_drive and qvel" in refused.output
