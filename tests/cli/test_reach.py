@@ -267,14 +267,35 @@ def test_every_option_is_in_a_group_of_the_help(name: str) -> None:
     grouped = {option for options in groups.values() for option in options}
     options = {param.name for param in command.params if param.opts[0].startswith("-")}
     assert options <= grouped
-    text = invoke(name, "--help").output
+    text = invoke(name, "--help-all").output
     titles = [title for title in groups if f"\n{title}:\n" in text]
     assert titles == [title for title in groups if set(groups[title]) & options]
     assert text.index("--gravity") < text.index("--max-xml-mb")
 
 
+@pytest.mark.small
+@pytest.mark.parametrize("name", ["run", "rollout", "bench", "linearize"])
+def test_the_help_of_a_long_command_fits_on_a_screen(name: str) -> None:
+    text = invoke(name, "--help").output
+    assert len(text.splitlines()) <= 60
+    assert "--gravity" in text
+    assert "--max-contacts" not in text
+    contact = invoke(name, "--help", "cont").output
+    assert "--max-contacts" in contact
+    assert "\n  --gravity" not in contact
+    assert "\n  --gravity" in invoke(name, "--help-all").output
+    assert invoke(name, "-h").output == text
+
+
+@pytest.mark.small
+def test_an_unknown_group_of_the_help_is_named() -> None:
+    told = invoke("run", "--help", "contcat")
+    assert told.exit_code == 2
+    assert "'contcat' is no group; did you mean 'contact'" in told.output
+
+
 def test_a_rollout_offers_what_it_takes() -> None:
-    text = invoke("rollout", "--help").output
+    text = invoke("rollout", "--help-all").output
     assert "--controller FILE" not in text
     assert f"Known: {', '.join(ROLLOUT_RECORDABLE)}." in " ".join(text.split())
     assert "delassus" not in text
