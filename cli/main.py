@@ -18,7 +18,14 @@ import click
 
 from artsim import __version__
 from artsim.cli.terminal import one_line, without_foreign_hints
-from artsim.sim.foundation.errors import ArtsimError, MemoryShortageError, MissingInputError, StorageError, UsageError
+from artsim.sim.foundation.errors import (
+    ArtsimError,
+    MemoryShortageError,
+    MissingInputError,
+    StorageError,
+    UsageError,
+    nearest,
+)
 from artsim.sim.foundation.targets import level, settle_libraries
 
 # The short help of each command stands here so that `artsim --help` imports no command.
@@ -55,6 +62,15 @@ class ArtsimGroup(click.Group):
         command = getattr(importlib.import_module(f"artsim.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words begin with; an unknown one is refused with the nearest."""
+        name = args[0]
+        if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            ctx.fail(f"no command {name!r}{nearest(name, COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in the help without importing them."""

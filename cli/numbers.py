@@ -11,6 +11,13 @@ from artsim.sim.foundation.angles import DEGREES, angle_or_number, plain_number,
 from artsim.sim.foundation.errors import UsageError
 
 LEAST, MOST = -(2**63), 2**63 - 1
+_TIMES = {
+    "ms": 1e3,
+    "us": 1e6,
+    "µs": 1e6,
+    "min": 1 / 60,
+    "s": 1.0,
+}  # of them in a second; the last one ends others, too
 
 
 class Number(click.FloatRange):
@@ -34,6 +41,19 @@ class Number(click.FloatRange):
 
     def _describe_range(self) -> str:
         return "" if self.min is None and self.max is None else super()._describe_range()
+
+
+class Seconds(Number):
+    """A time in bounds [s], or with a unit: 500ms, 20us, 2min."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The time of a word. Raises click.BadParameter."""
+        if isinstance(value, str):
+            for unit, size in _TIMES.items():
+                if value.endswith(unit) and value[: -len(unit)].strip()[-1:].isdigit():
+                    value = super().convert(value[: -len(unit)].strip(), None, ctx) / size
+                    break
+        return super().convert(value, param, ctx)
 
 
 class Whole(click.IntRange):

@@ -325,6 +325,8 @@ def _finish(
             if not reason or line != f"warning: {reason}":  # which is the last line anyway
                 click.echo(printable(line), err=True)
     if interrupted:
+        if output is not None and not report.quiet:
+            click.echo(f"interrupted; artsim run --resume {printable(str(output))} goes on", err=True)
         if outcome.simulation.left_alone:  # an abandoned step still runs, on arrays that must stay until the end
             sys.stdout.flush()
             sys.stderr.flush()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from artsim.cli.grouped import READING, Groups, grouped
-from artsim.cli.numbers import ABOVE_0
+from artsim.cli.numbers import Seconds
 from artsim.cli.setting_options import option_of
 from artsim.cli.words import READERS, control_files, names_for, stored_by_name
 from artsim.io.inputs.control_files import links_pushed
@@ -44,7 +44,9 @@ GROUPS: Groups = {
 }
 """The options of each group by the names of their parameters, in the order of the help: of run, rollout and bench."""
 
-DURATION = click.option("--duration", type=ABOVE_0, help="Simulated time [s], given instead of --steps.")
+DURATION = click.option(
+    "--duration", type=Seconds(0, min_open=True), help="Simulated time [s] (or 500ms, 2min), given instead of --steps."
+)
 
 
 def run_options(command: Callable[..., R], otherwise: Mapping[str, Any] = {}) -> Callable[..., R]:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.numbers import Number, Whole, number_of
+from artsim.cli.numbers import Number, Seconds, Whole, number_of
 from artsim.sim.foundation.angles import plain_number
 from artsim.sim.runs.setting import (
     FLAG,
@@ -22,6 +22,7 @@ from artsim.sim.runs.setting import (
     WHOLE,
     Setting,
 )
+from artsim.sim.runs.settings import TIME_STEPS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,7 +60,8 @@ def _type_of(setting: Setting) -> Number | Whole:
     most = None if bounds is None or bounds.most >= MAX_STEPS else bounds.most
     if setting.kind is WHOLE:
         return Whole(*(None if end is None else int(end) for end in (least, most)))
-    return Number(least, most, min_open=bounds is not None and bounds.open)
+    kind = Seconds if bounds is TIME_STEPS else Number
+    return kind(least, most, min_open=bounds is not None and bounds.open)
 
 
 def read_gap(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import artsim
 from artsim.cli.main import COMMANDS, cli
-from artsim.cli.numbers import Number, Whole
+from artsim.cli.numbers import Number, Seconds, Whole
 from artsim.sim.foundation.errors import UsageError
 from tests.conftest import ROOT
 
@@ -179,3 +179,19 @@ def test_odd_numbers_end_in_a_line(
             assert done.exit_code in right, (given, done.output[-300:])
         message = [line for line in done.stderr.splitlines() if line and not line.startswith(("Usage:", "Try "))]
         assert done.exit_code in (0, 3) or len(message) - len([m for m in message if "warning" in m]) == 1, message
+
+
+@pytest.mark.small
+@pytest.mark.parametrize(
+    ("word", "seconds"),
+    [("9ms", 0.009), ("500 ms", 0.5), ("20us", 2e-5), ("2min", 120.0), ("1s", 1.0), ("1e-3", 1e-3), ("0.5s", 0.5)],
+)
+def test_times_may_have_units(word: str, seconds: float) -> None:
+    assert Seconds(0, min_open=True).convert(word, None, None) == seconds
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("word", ["s", "ms", "5m", "5 kg", "1mss", "0ms", "-1s", "nan s", "infs"])
+def test_what_is_no_time_is_refused(word: str) -> None:
+    with pytest.raises(click.BadParameter):
+        Seconds(0, min_open=True).convert(word, None, None)
