@@ -23,10 +23,10 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import Ends, Starts
+from artsim.sim.runs.one_sided_slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.row_states import RowStates, told_states
-from artsim.sim.runs.slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
 
 STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12

@@ -13,7 +13,7 @@ import artsim
 from artsim.sim.articulation.tangent import difference, moved
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import disabled
-from artsim.sim.runs.slopes import settled
+from artsim.sim.runs.one_sided_slopes import settled
 from tests.benchmarks.step_derivatives import ENOUGH, _moving, compared, models
 from tests.conftest import ROOT, corpus
 from tests.naive import Twin, quaternion_exp, quaternion_product
