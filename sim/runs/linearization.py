@@ -1,9 +1,9 @@
 """Linear models of a robot about a state: of its motion in continuous time, and of one step of the engine.
 
 In continuous time the motion is that of rigid_accelerations.py: loops are closed, and contacts held or left out,
-rigidly. The states that are left are those of joints that these do not determine: the columns of J are taken in the order in
-which a pivoted QR factorisation (Golub and Van Loan 2013, 5.4.2) finds them independent, and the joints of the others
-are free. A step has the engine's own law, with all its rows, by the derivatives of steps (step_derivatives.py).
+rigidly. The states that are left are those of joints that these do not determine: the columns of J are taken in the
+order in which a pivoted QR factorisation (Golub and Van Loan 2013, 5.4.2) finds them independent, and the joints of the
+others are free. A step has the engine's own law, with all its rows, by the derivatives of steps (step_derivatives.py).
 """
 
 from __future__ import annotations
