@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.articulation.description import Articulation, TurnLimits
+from artsim.sim.articulation.description import Articulation, Coupling, TurnLimits
 from artsim.sim.articulation.tangent import moved
 from artsim.sim.articulation.turn_limits import axis_couplings
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.rotations import Real, rotation_matrix
-from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import RK4
+from artsim.sim.runs.compiled_robot import compiled_robot
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.copied_steps import Starts
 from artsim.sim.runs.plan import Plan, plan_run
@@ -55,9 +55,8 @@ class Accelerations:
         self.robot = self._unbound.robot
         if self.robot.coords != plan.robot.coords:
             raise UsageError("linearize: axes that equal limits lock have no linear model yet")
-        self._tied = Robot.of(
-            plan.robot.articulation, coupling="exact", gravity=tuple(plan.robot.model.gravity.tolist())
-        )
+        hard = replace(plan.robot.articulation, couplings=_hard_couplings(plan.robot.articulation))
+        self._tied = compiled_robot(hard, self._unbound.config)
         self._rows = self._tied.constraints(reduced=True) if _is_tied(plan.robot.articulation) else ()
         rows = Controls.held(**{name: getattr(self._unbound, name) for name in VALUES})
         self._simulation = Simulation(self._unbound, rows)
@@ -86,6 +85,10 @@ class Accelerations:
         wanted = -np.einsum("nij,nj->ni", J, free) - drift
         inverse = np.linalg.pinv(J @ response, rcond=_SINGULAR, hermitian=True)
         return free + np.einsum("nij,nj->ni", response @ inverse, wanted), rates
+
+    def gains(self, qpos: Real) -> Real:
+        """G (nv, nu) of v = G u at one configuration, couplings eliminated."""
+        return self._tied.compute(qpos, quantities=["coupling_matrix"])["coupling_matrix"]
 
     def rows(self, qpos: Real) -> Real:
         """J (n, m, nu): rows of loops, equalities of tendons and held contacts, which the motion keeps at 0."""
@@ -155,18 +158,25 @@ def _is_tied(articulation: Articulation) -> bool:
     return any(loop.active for loop in articulation.loops) or bool(articulation.tendon_couplings)
 
 
+def _hard_couplings(articulation: Articulation) -> tuple[Coupling, ...]:
+    return tuple(
+        replace(coupling, frequency=None, damping_ratio=1.0, compliance=None, erp=None)
+        for coupling in articulation.couplings
+    )
+
+
 def _unbound(plan: Plan) -> Plan:
     """The plan of the robot without limits, dry friction, loops and contacts, in steps by which activations move."""
     found = plan.robot.articulation
     joints = tuple(
-        replace(joint, lower=None, upper=None, turning=TurnLimits(), friction=0.0, friction_coefficient=0.0)
+        replace(joint, turning=TurnLimits(), friction=0.0, friction_coefficient=0.0)
+        if joint.lower is not None and joint.lower == joint.upper  # which locks it
+        else replace(joint, lower=None, upper=None, turning=TurnLimits(), friction=0.0, friction_coefficient=0.0)
         for joint in found.joints
     )
     tendons = tuple(replace(tendon, lower=None, upper=None, friction=0.0) for tendon in found.tendons)
     loops = tuple(replace(loop, active=False) for loop in found.loops)
-    couplings = tuple(
-        replace(coupling, frequency=None, damping_ratio=1.0, compliance=None, erp=None) for coupling in found.couplings
-    )
+    couplings = _hard_couplings(found)
     free = replace(found, joints=joints, tendons=tendons, loops=loops, tendon_couplings=(), couplings=couplings)
     config = plan.config
     off: dict[str, object] = {name: {} for name in (*_ONE_SIDED, *_NONE)} | dict.fromkeys(_OFF, False)

@@ -170,7 +170,8 @@ def step_derivatives(
     columns = [column for column in kept if column is not None] + of_inputs + of_parameters
     work = _Differences(copies, columns, step)
     rows = _rows(plan, reduced=reduced)
-    whole = np.array([column is not None for column in kept] + [True] * (len(of_inputs) + len(of_parameters)))
+    there = [column is not None for column in kept]
+    whole = np.array(there + [True] * (len(of_inputs) + len(of_parameters)), bool)
     slopes = np.zeros((3, len(rows) + len(copies.outputs), len(whole)))
     told = [*rows, *range(2 * plan.robot.nv + len(plan.activation), len(work.slopes[0]))]
     slopes[:, :, whole] = np.stack(work.slopes)[:, told]
