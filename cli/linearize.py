@@ -19,7 +19,7 @@ from artsim.cli.scene_options import SceneOptions, input_files, load_models, mod
 from artsim.cli.tables import aligned, matrix_lines
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
-from artsim.io.runs.linear_models import arrays_of, check_name, of_plan, save
+from artsim.io.runs.linear_models import arrays_of, check_name, of_plan, outputs_of, save
 from artsim.io.runs.prepare import prepare
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import UsageError, printable
@@ -132,7 +132,7 @@ def linearize(
         raise UsageError("linearize: --control FILE gives inputs over time; give ACTUATOR=VALUE")
     articulation = load_models(models, scene)
     given = {} if at is None else _state_of(at, articulation)
-    more = {**scene.recorded(articulation), "record": ("sensors",), "steps": 1}
+    more = {**scene.recorded(articulation), "record": outputs_of(articulation), "steps": 1}
     config = run_config(ctx, options, given, articulation, **more)
     if config.is_python:
         raise UsageError("linearize: a Python controller has no linear model")
