@@ -80,9 +80,9 @@ class Accelerations:
             for ahead, weight in _CENTRAL:
                 there = moved(self.robot.model, starts.qpos, ahead * _AHEAD * starts.qvel)
                 drift += weight / _AHEAD * np.einsum("nij,nj->ni", self.rows(there), u)
+        J, wanted = _independent(J, -np.einsum("nij,nj->ni", J, free) - drift)
         M = self._tied.compute(starts.qpos, quantities=["mass_matrix"], reduced=True)["mass_matrix"]
         response = np.linalg.solve(M, np.swapaxes(J, 1, 2))
-        wanted = -np.einsum("nij,nj->ni", J, free) - drift
         inverse = np.linalg.pinv(J @ response, rcond=_SINGULAR, hermitian=True)
         return free + np.einsum("nij,nj->ni", response @ inverse, wanted), rates
 
@@ -156,6 +156,15 @@ class Accelerations:
 
 def _is_tied(articulation: Articulation) -> bool:
     return any(loop.active for loop in articulation.loops) or bool(articulation.tendon_couplings)
+
+
+def _independent(J: Real, wanted: Real) -> tuple[Real, Real]:
+    """Rows (n, k, nu), k up to nu, and right sides (n, k) that ask for the same as rows of which many may be redundant;
+    zeros fill them up."""
+    U, sizes, V = np.linalg.svd(J, full_matrices=False)
+    kept = sizes > _SINGULAR * sizes.max(axis=1, keepdims=True, initial=0.0)
+    share = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)
+    return V * kept[..., None], share * np.einsum("nij,ni->nj", U, wanted)
 
 
 def _hard_couplings(articulation: Articulation) -> tuple[Coupling, ...]:
