@@ -76,7 +76,7 @@ def changed(simulation: artsim.Simulation, column: str, change: float) -> tuple[
 
 def differences(simulation: artsim.Simulation, column: str, side: int) -> tuple[Array, float]:
     """The slope (2 nv + nact,) along a column of the state on a side, by runs, and by how much the
-    two differences differ from which it is: of the smallest change with which these settle."""
+    two differences differ from which it is: of the smallest change with which these settle and another agrees."""
     snapshot, model = simulation.save(), simulation.robot.model
     nq = simulation.robot.nq
 
@@ -101,8 +101,10 @@ def differences(simulation: artsim.Simulation, column: str, side: int) -> tuple[
         wide, near = slope(change), slope(change / 2)
         tried.append(((4 * near - wide) / 3, float(np.abs(near - wide).max())))
     simulation.restore(snapshot)
-    near_by = [each for each in tried if each[1] <= ENOUGH * max(1.0, float(np.abs(each[0]).max()))]
-    return near_by[-1] if near_by else min(tried, key=lambda each: each[1])
+    enough = ENOUGH * max(1.0, float(np.abs(tried[0][0]).max()))
+    settled = [each for each in tried if each[1] <= enough]
+    agreeing = [a for a in settled if sum(np.abs(a[0] - b[0]).max() <= enough for b in settled) > 1]
+    return (agreeing or settled or [min(tried, key=lambda each: each[1])])[-1]
 
 
 def compare(simulation: artsim.Simulation, found: StepDerivatives) -> Iterator[tuple[str, float, bool]]:
@@ -216,6 +218,7 @@ def main() -> None:
                 times = beside(entries[name])
                 print(f"{name:60} {times[0]:8.0f} us alone {times[1]:8.0f} us in packs {times[2]:8.0f} us MuJoCo")
         return
+    rows = []
     for name, make in models(arguments.models):
         if arguments.only not in name:
             continue
@@ -224,11 +227,16 @@ def main() -> None:
         except artsim.ArtsimError as error:
             print(f"{name:60} {str(error)[:100]}", flush=True)
             continue
+        rows.append(row)
         print(
             f"{row.model:60} {row.columns:5} columns {row.kinks:4} kinks {row.skipped:4} unsettled "
             f"{row.doubtful:3} doubtful worst {row.worst:.1e} {row.column:32} {row.microseconds:8.0f} us",
             flush=True,
         )
+    columns = sum(row.columns for row in rows)
+    told = {name: sum(getattr(row, name) for row in rows) for name in ("kinks", "skipped", "doubtful")}
+    shares = ", ".join(f"{name} {count} ({100 * count / max(columns, 1):.2g} %)" for name, count in told.items())
+    print(f"{len(rows)} models, {columns} columns: {shares}; worst {max((row.worst for row in rows), default=0):.1e}")
 
 
 if __name__ == "__main__":

@@ -326,6 +326,6 @@ def test_columns_of_public_models(chunk: int) -> None:
             assert "plugin" in str(error)
             continue
         columns, left_out = columns + row.columns, left_out + row.skipped + row.doubtful
-        if row.worst > 4 * ENOUGH:
+        if row.worst > 10 * ENOUGH:  # aims of many loops settle to 1e-10
             wrong.append(row)
     assert wrong == [] and left_out <= 0.2 * columns
