@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import numpy as np
@@ -18,7 +19,7 @@ from artsim.cli.scene_options import SceneOptions, input_files, load_models, mod
 from artsim.cli.tables import aligned, matrix_lines
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
-from artsim.io.runs.linear_models import arrays_of, check_name, of_plan, save
+from artsim.io.runs.linear_models import arrays_of, check_name, of_plan, outputs_of, save
 from artsim.io.runs.prepare import prepare
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import UsageError, printable
@@ -27,11 +28,24 @@ from artsim.sim.runs.linear_system import LinearSystem
 from artsim.sim.runs.linearization import LinearModel
 from artsim.sim.runs.step_derivatives import STEP
 
+R = TypeVar("R")
+
+_OF_STEPS = ("steps", "duration", "every", "record", "push", "interpolate", "seed", "sensor_noise", "config")
+"""Options of a run over many steps."""
 GROUPS: Groups = {
     "Linear model": ("inputs", "at", "trim", "hold_contacts", "lqr", "step", "output", "force", "as_json", "quiet"),
-    **{name: options for name, options in OF_RUN.items() if name not in ("Samples", "Output", "Speed")},
+    **{
+        name: tuple(option for option in options if option not in _OF_STEPS)
+        for name, options in OF_RUN.items()
+        if name not in ("Samples", "Output", "Speed")
+    },
 }
 """The options of each group, in the order of the help."""
+
+
+def of_state(command: Callable[..., R]) -> Callable[..., R]:
+    """Add the options of a run that tell its state and forces."""
+    return run_options(command, without=_OF_STEPS)
 
 
 def _words(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -55,7 +69,7 @@ def _weights(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     context_settings={"auto_envvar_prefix": "ARTSIM"},
 )
 @models_argument()
-@run_options
+@of_state
 @scene_options
 @click.option(
     "--inputs",
@@ -118,7 +132,8 @@ def linearize(
         raise UsageError("linearize: --control FILE gives inputs over time; give ACTUATOR=VALUE")
     articulation = load_models(models, scene)
     given = {} if at is None else _state_of(at, articulation)
-    config = run_config(ctx, options, given, articulation, **scene.recorded(articulation))
+    more = {**scene.recorded(articulation), "record": outputs_of(articulation), "steps": 1}
+    config = run_config(ctx, options, given, articulation, **more)
     if config.is_python:
         raise UsageError("linearize: a Python controller has no linear model")
     plan = prepare(articulation, config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -49,15 +49,18 @@ DURATION = click.option(
 )
 
 
-def run_options(command: Callable[..., R], otherwise: Mapping[str, Any] = {}) -> Callable[..., R]:
+def run_options(
+    command: Callable[..., R], otherwise: Mapping[str, Any] = {}, without: Collection[str] = ()
+) -> Callable[..., R]:
     """Add the options of a run but for those with which models are read; `run_config` makes the RunConfig of them.
 
-    `otherwise`: by setting, arguments of click.option that a command has in place of those of `artsim run`.
+    `otherwise`: by setting, arguments of click.option that a command has in place of those of `artsim run`; `without`:
+    names of options that it lacks.
     """
     for name, setting in reversed(SETTINGS.items()):
-        if name not in OF_MODEL:
+        if name not in OF_MODEL and name not in without:
             command = option_of(name, setting, **otherwise.get(name, {}))(command)
-    return DURATION(command)
+    return command if "duration" in without else DURATION(command)
 
 
 def run_config(
@@ -121,6 +124,8 @@ def was_typed(ctx: click.Context, name: str) -> bool:
 
 def _duration(ctx: click.Context, options: Mapping[str, Any], values: dict[str, Any]) -> float | None:
     """The simulated time [s], typed or else stored (removed from `values`); typed steps override a stored duration."""
+    if "steps" not in options:  # of a command without steps
+        return None
     if was_typed(ctx, "steps") and was_typed(ctx, "duration"):
         raise UsageError("give --steps or --duration, not both")
     stored: float | None = values.pop("duration", None)

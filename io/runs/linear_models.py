@@ -14,6 +14,7 @@ from artsim.io.output_file.whole_file import written_whole
 from artsim.io.runs.held_inputs import action_of
 from artsim.io.runs.prepare import prepared
 from artsim.io.runs.progress import warm
+from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.robot import Robot
@@ -36,9 +37,14 @@ def linearize(
     **settings: Unpack[RunSettings],
 ) -> LinearModel:
     """Linear models of a robot; `artsim.linearize` describes arguments, results and errors."""
-    given: dict[str, Any] = {"record": ("sensors",), **settings, "steps": 2}
+    given: dict[str, Any] = {"record": outputs_of(robot.articulation), **settings, "steps": 2}
     plan, _, _ = prepared(robot, controller, None, given)
     return of_plan(plan, inputs, trim=trim, hold_contacts=hold_contacts, step=step)
+
+
+def outputs_of(articulation: Articulation) -> tuple[str, ...]:
+    """The variables of a run that are outputs of its linear models."""
+    return ("sensors",) if articulation.sensors else ()
 
 
 def of_plan(

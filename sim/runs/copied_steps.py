@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -107,11 +107,22 @@ class CopiedSteps:
         """The coordinates (nq,), velocities (nv,) and activations (nact,) of the run."""
         return self._snapshot["qpos"], self._snapshot["qvel"], self._snapshot["activation"]
 
-    def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
-        """The ends of n copies and, if `told`, the states of their constraint rows. Raises StoppedError where the run
-        itself would stop."""
+    def step(self, starts: Starts) -> Ends:
+        """The ends of n copies. Raises StoppedError where the run itself would stop."""
         ends = _empty(starts, len(self.outputs))
-        states = []
+        for n in self._taken(starts):
+            for place, values in zip(ends, self._copy.state, strict=False):
+                place[n] = values
+            if self.outputs:
+                ends.outputs[n] = np.concatenate([self._rows[name][0].ravel() for name in self._own.config.record])
+        return ends
+
+    def told(self, starts: Starts) -> list[RowStates]:
+        """The states of the constraint rows of n copies. Raises StoppedError likewise."""
+        return [row_states(self._copy) for _ in self._taken(starts)]
+
+    def _taken(self, starts: Starts) -> Iterator[int]:
+        """Take the step of one copy after the other."""
         held = self.inputs
         for n in range(len(starts.qpos)):
             self._set(starts, n)
@@ -119,13 +130,7 @@ class CopiedSteps:
                 self._take()
             finally:
                 self._unset(starts, held)
-            for place, values in zip(ends, self._copy.state, strict=False):
-                place[n] = values
-            if self.outputs:
-                ends.outputs[n] = np.concatenate([self._rows[name][0].ravel() for name in self._own.config.record])
-            if told:
-                states.append(row_states(self._copy))
-        return ends, states
+            yield n
 
     def _set(self, starts: Starts, n: int) -> None:
         """Give the copy the state, inputs and properties of one start."""
@@ -215,13 +220,19 @@ class CopiedLanes:
         fleet, robot = self._source
         return fleet.qpos[robot].copy(), fleet.qvel[robot].copy(), fleet.activation[robot].copy()
 
-    def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
-        """The ends of n copies and, if `told`, the states of the rows that a single robot has there. Raises
-        StoppedError where a copy stops."""
+    def step(self, starts: Starts) -> Ends:
+        """The ends of n copies. Raises StoppedError where a copy stops."""
         ends = _empty(starts, 0)
         for first in range(0, len(starts.qpos), _LANES):
             self._step(starts, slice(first, min(first + _LANES, len(starts.qpos))), ends)
-        return ends, self._told(starts) if told else []
+        return ends
+
+    def told(self, starts: Starts) -> list[RowStates]:
+        """The states of the rows of a single robot that starts there. It begins without the impulses of the step
+        before, which its solver needs as a guess alone."""
+        fleet, robot = self._source
+        self._alone.begin_in(*fleet.seen(robot), self.inputs)
+        return self._alone.told(starts)
 
     def _step(self, starts: Starts, part: slice, ends: Ends) -> None:
         fleet, robots = self._fleet, np.arange(part.stop - part.start)
@@ -236,10 +247,3 @@ class CopiedLanes:
             raise StoppedError("derivatives: the step that they are of stops; see status and why_stopped")
         for place, values in zip(ends, (fleet.qpos, fleet.qvel, fleet.activation), strict=False):
             place[part] = values[robots]
-
-    def _told(self, starts: Starts) -> list[RowStates]:
-        """The states of the rows of a single robot that starts there. It begins without the impulses of the step
-        before, which its solver needs as a guess alone."""
-        fleet, robot = self._source
-        self._alone.begin_in(*fleet.seen(robot), self.inputs)
-        return self._alone.step(starts, told=True)[1]

@@ -62,6 +62,8 @@ def linearised(
     """
     if plan.config.is_maximal:
         raise UsageError("linearize: maximal coordinates have no linear model")
+    if not plan.robot.nv:
+        raise UsageError(f"linearize: {plan.robot.articulation.name!r} has no degrees of freedom")
     held = _held_contacts(plan) if hold_contacts else ()
     forces = Accelerations(plan, held)
     columns = input_columns(plan, inputs, reduced=True)
@@ -79,7 +81,7 @@ def linearised(
     if not outputs:
         C, D, outputs = np.eye(len(found.states)), np.zeros((len(found.states), len(names))), found.states
     discrete = LinearSystem(found.A, found.B, C, D, found.states, names, outputs, plan.dt)
-    ours = LinearSystem(*continuous, C @ kept, D, motion.states, names, outputs)
+    ours = LinearSystem(*continuous, C @ motion.told(kept), D, motion.states, names, outputs)
     if not found.outputs:
         ours = replace(ours, C=np.eye(len(motion.states)), D=np.zeros(ours.B.shape), outputs=motion.states)
     notes = _notes(plan, motion, found)
@@ -215,6 +217,13 @@ class _Motion:
         T[2 * nu :, 2 * len(self._kept) :] = np.eye(activations)
         rows = [*self._kept, *(nu + k for k in self._kept), *range(2 * nu, nx)]
         return (whole[rows, :nx] @ T, whole[rows, nx:]), T
+
+    def told(self, kept: Real) -> Real:
+        """Changes of independent states here as those of the states of a step: with the followers of couplings that the
+        run does not eliminate."""
+        G = self._forces.gains(self._plan.qpos)[self._plan.robot.model.independent_dof]
+        nu, activations = len(self.dofs), len(self._activations)
+        return np.concatenate([G @ kept[:nu], G @ kept[nu : 2 * nu], kept[len(kept) - activations :]])
 
     def _turning(self) -> Real:
         """∂(q̇)/∂q (nu, nu) in the tangent: that of a rotation that is perturbed turns with the body, by -ω ×."""

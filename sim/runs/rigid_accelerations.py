@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.articulation.description import Articulation, TurnLimits
+from artsim.sim.articulation.description import Articulation, Coupling, TurnLimits
 from artsim.sim.articulation.tangent import moved
 from artsim.sim.articulation.turn_limits import axis_couplings
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.rotations import Real, rotation_matrix
-from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.integration import RK4
+from artsim.sim.runs.compiled_robot import compiled_robot
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.copied_steps import Starts
 from artsim.sim.runs.plan import Plan, plan_run
@@ -55,9 +55,8 @@ class Accelerations:
         self.robot = self._unbound.robot
         if self.robot.coords != plan.robot.coords:
             raise UsageError("linearize: axes that equal limits lock have no linear model yet")
-        self._tied = Robot.of(
-            plan.robot.articulation, coupling="exact", gravity=tuple(plan.robot.model.gravity.tolist())
-        )
+        hard = replace(plan.robot.articulation, couplings=_hard_couplings(plan.robot.articulation))
+        self._tied = compiled_robot(hard, self._unbound.config)
         self._rows = self._tied.constraints(reduced=True) if _is_tied(plan.robot.articulation) else ()
         rows = Controls.held(**{name: getattr(self._unbound, name) for name in VALUES})
         self._simulation = Simulation(self._unbound, rows)
@@ -81,11 +80,15 @@ class Accelerations:
             for ahead, weight in _CENTRAL:
                 there = moved(self.robot.model, starts.qpos, ahead * _AHEAD * starts.qvel)
                 drift += weight / _AHEAD * np.einsum("nij,nj->ni", self.rows(there), u)
+        J, wanted = _independent(J, -np.einsum("nij,nj->ni", J, free) - drift)
         M = self._tied.compute(starts.qpos, quantities=["mass_matrix"], reduced=True)["mass_matrix"]
         response = np.linalg.solve(M, np.swapaxes(J, 1, 2))
-        wanted = -np.einsum("nij,nj->ni", J, free) - drift
         inverse = np.linalg.pinv(J @ response, rcond=_SINGULAR, hermitian=True)
         return free + np.einsum("nij,nj->ni", response @ inverse, wanted), rates
+
+    def gains(self, qpos: Real) -> Real:
+        """G (nv, nu) of v = G u at one configuration, couplings eliminated."""
+        return self._tied.compute(qpos, quantities=["coupling_matrix"])["coupling_matrix"]
 
     def rows(self, qpos: Real) -> Real:
         """J (n, m, nu): rows of loops, equalities of tendons and held contacts, which the motion keeps at 0."""
@@ -155,18 +158,34 @@ def _is_tied(articulation: Articulation) -> bool:
     return any(loop.active for loop in articulation.loops) or bool(articulation.tendon_couplings)
 
 
+def _independent(J: Real, wanted: Real) -> tuple[Real, Real]:
+    """Rows (n, k, nu), k up to nu, and right sides (n, k) that ask for the same as rows of which many may be redundant;
+    zeros fill them up."""
+    U, sizes, V = np.linalg.svd(J, full_matrices=False)
+    kept = sizes > _SINGULAR * sizes.max(axis=1, keepdims=True, initial=0.0)
+    share = np.where(kept, 1.0 / np.where(kept, sizes, 1.0), 0.0)
+    return V * kept[..., None], share * np.einsum("nij,ni->nj", U, wanted)
+
+
+def _hard_couplings(articulation: Articulation) -> tuple[Coupling, ...]:
+    return tuple(
+        replace(coupling, frequency=None, damping_ratio=1.0, compliance=None, erp=None)
+        for coupling in articulation.couplings
+    )
+
+
 def _unbound(plan: Plan) -> Plan:
     """The plan of the robot without limits, dry friction, loops and contacts, in steps by which activations move."""
     found = plan.robot.articulation
     joints = tuple(
-        replace(joint, lower=None, upper=None, turning=TurnLimits(), friction=0.0, friction_coefficient=0.0)
+        replace(joint, turning=TurnLimits(), friction=0.0, friction_coefficient=0.0)
+        if joint.lower is not None and joint.lower == joint.upper  # which locks it
+        else replace(joint, lower=None, upper=None, turning=TurnLimits(), friction=0.0, friction_coefficient=0.0)
         for joint in found.joints
     )
     tendons = tuple(replace(tendon, lower=None, upper=None, friction=0.0) for tendon in found.tendons)
     loops = tuple(replace(loop, active=False) for loop in found.loops)
-    couplings = tuple(
-        replace(coupling, frequency=None, damping_ratio=1.0, compliance=None, erp=None) for coupling in found.couplings
-    )
+    couplings = _hard_couplings(found)
     free = replace(found, joints=joints, tendons=tendons, loops=loops, tendon_couplings=(), couplings=couplings)
     config = plan.config
     off: dict[str, object] = {name: {} for name in (*_ONE_SIDED, *_NONE)} | dict.fromkeys(_OFF, False)

@@ -23,10 +23,10 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import Ends, Starts
+from artsim.sim.runs.one_sided_slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.row_states import RowStates, told_states
-from artsim.sim.runs.slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
 
 STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12
@@ -55,8 +55,11 @@ class Copies(Protocol):
     def outputs(self) -> tuple[str, ...]:
         """Names of the entries of outputs."""
 
-    def step(self, starts: Starts, *, told: bool = False) -> tuple[Ends, list[RowStates]]:
-        """The ends of copies of the step and, if `told`, the states of their rows."""
+    def step(self, starts: Starts) -> Ends:
+        """The ends of copies of the step."""
+
+    def told(self, starts: Starts) -> list[RowStates]:
+        """The states of the rows of these steps."""
 
 
 class Column(NamedTuple):
@@ -170,7 +173,8 @@ def step_derivatives(
     columns = [column for column in kept if column is not None] + of_inputs + of_parameters
     work = _Differences(copies, columns, step)
     rows = _rows(plan, reduced=reduced)
-    whole = np.array([column is not None for column in kept] + [True] * (len(of_inputs) + len(of_parameters)))
+    there = [column is not None for column in kept]
+    whole = np.array(there + [True] * (len(of_inputs) + len(of_parameters)), bool)
     slopes = np.zeros((3, len(rows) + len(copies.outputs), len(whole)))
     told = [*rows, *range(2 * plan.robot.nv + len(plan.activation), len(work.slopes[0]))]
     slopes[:, :, whole] = np.stack(work.slopes)[:, told]
@@ -313,8 +317,9 @@ class _Differences:
     def __init__(self, copies: Copies, columns: Sequence[Column], step: float) -> None:
         self._copies, self._columns = copies, columns
         self._model = copies.plan.robot.model
-        ends, states = copies.step(self._starts([], np.zeros(0)), told=True)
-        self._end, self.states = Ends(*(values[0] for values in ends)), states[0]
+        start = self._starts([], np.zeros(0))
+        ends, self.states = copies.step(start), copies.told(start)[0]
+        self._end = Ends(*(values[0] for values in ends))
         self._sizes = step * np.array([column.size for column in columns])
         self.side, self.error = np.zeros(len(columns), np.int64), np.zeros(len(columns))
         self.kinks: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -341,19 +346,13 @@ class _Differences:
             for n in open_ones:
                 last = level == _LEVELS - 1
                 found[n] = settled(self._pairs[n], rounding[n] / NEARER**level, last=last)
-        chosen, forward, backward = list[Real](), list[Real](), list[Real]()
-        errors = list[float]()
-        for column, slopes in zip(self._columns, found, strict=True):
-            assert slopes is not None
-            value = column.value if column.of in VARIED else 1.0
-            errors.append(slopes.error / value)
-            forward.append(slopes.forward / value)
-            backward.append(slopes.backward / value)
-            side = self._side(len(chosen)) if slopes.kinked else CENTRAL
-            self.side[len(chosen)] = side
-            chosen.append(backward[-1] if side == BACKWARD else forward[-1])
-        self.error = np.array(errors)
-        return np.stack(chosen, axis=1), np.stack(forward, axis=1), np.stack(backward, axis=1)
+        slopes = [each for each in found if each is not None]
+        values = [column.value if column.of in VARIED else 1.0 for column in self._columns]
+        self._choose_sides([n for n, each in enumerate(slopes) if each.kinked])
+        self.error = np.array([each.error for each in slopes]) / values
+        forward = np.stack([each.forward for each in slopes], axis=1) / values
+        backward = np.stack([each.backward for each in slopes], axis=1) / values
+        return np.where(self.side == BACKWARD, backward, forward), forward, backward
 
     def _look_nearer(self, chosen: Array, share: float) -> None:
         """Take a further pair of steps along some columns, by a share of their sizes."""
@@ -362,19 +361,18 @@ class _Differences:
         for n, pair in zip(chosen, zip(plus.T, minus.T, strict=True), strict=True):
             self._pairs[n].append(pair)
 
-    def _side(self, n: int) -> int:
-        """The side of a column with a kink along which the rows keep their states, forward where both do or neither;
-        and a note of the rows that change."""
-        share = NEARER ** (len(self._pairs[n]) - 1)
-        changes = []
-        for sign in (1.0, -1.0):
-            starts = self._starts(np.array([n]), np.array([sign * share * self._sizes[n]]))
-            _, states = self._copies.step(starts, told=True)
-            changes.append(states[0] ^ self.states)
-        forward, backward = changes
-        plan = self._copies.plan
-        self.kinks[self._columns[n].name] = told_states(plan, forward), told_states(plan, backward)
-        return BACKWARD if forward and not backward else FORWARD
+    def _choose_sides(self, kinked: list[int]) -> None:
+        """Set the side of columns with kinks to that along which the rows keep their states, forward where both do or
+        neither, and note the rows that change."""
+        if not kinked:
+            return
+        near = [self._sizes[n] * NEARER ** (len(self._pairs[n]) - 1) for n in kinked]
+        starts = self._starts(kinked + kinked, np.array(near + [-size for size in near]))
+        states, plan = self._copies.told(starts), self._copies.plan
+        for n, up, down in zip(kinked, states[: len(kinked)], states[len(kinked) :], strict=True):
+            forward, backward = up ^ self.states, down ^ self.states
+            self.kinks[self._columns[n].name] = told_states(plan, forward), told_states(plan, backward)
+            self.side[n] = BACKWARD if forward and not backward else FORWARD
 
     def _enlarge(self, up: Real, down: Real, step: float) -> None:
         """Take larger steps along inputs and properties of which the first were lost in rounding."""
@@ -390,8 +388,7 @@ class _Differences:
 
     def _changes(self, chosen: Array, share: float) -> Real:
         """The changes (2 nv + nact + ny, n) of the end of the step, by shares of the sizes of columns."""
-        ends, _ = self._copies.step(self._starts(chosen, share * self._sizes[chosen]))
-        return self._from_end(ends)
+        return self._from_end(self._copies.step(self._starts(chosen, share * self._sizes[chosen])))
 
     def _from_end(self, ends: Ends) -> Real:
         others = [getattr(ends, name) - getattr(self._end, name) for name in Ends._fields[1:]]

@@ -26,6 +26,12 @@ Array = np.ndarray[Any, Any]
 CHANGES = 1.1e-4, 3.7e-5, 1.3e-5, 4.3e-6, 1.4e-6, 4.7e-7  # [rad, m, rad/s, m/s] of the differences of runs
 ENOUGH = 1e-6  # share by which they differ with half the change
 DOFS = 60
+BESIDE = (
+    "mjcf.gymnasium.ant",
+    "mjcf.gymnasium.inverted_pendulum",
+    "mjcf.mujoco_warp.benchmarks_humanoid_humanoid",
+    "mjcf.menagerie-fork.wonik_allegro_left_hand",
+)
 TIMES = (1, 40, 160, 400)  # steps after which derivatives are compared
 
 
@@ -70,7 +76,7 @@ def changed(simulation: artsim.Simulation, column: str, change: float) -> tuple[
 
 def differences(simulation: artsim.Simulation, column: str, side: int) -> tuple[Array, float]:
     """The slope (2 nv + nact,) along a column of the state on a side, by runs, and by how much the
-    two differences differ from which it is: of the smallest change with which these settle."""
+    two differences differ from which it is: of the smallest change with which these settle and another agrees."""
     snapshot, model = simulation.save(), simulation.robot.model
     nq = simulation.robot.nq
 
@@ -95,8 +101,10 @@ def differences(simulation: artsim.Simulation, column: str, side: int) -> tuple[
         wide, near = slope(change), slope(change / 2)
         tried.append(((4 * near - wide) / 3, float(np.abs(near - wide).max())))
     simulation.restore(snapshot)
-    near_by = [each for each in tried if each[1] <= ENOUGH * max(1.0, float(np.abs(each[0]).max()))]
-    return near_by[-1] if near_by else min(tried, key=lambda each: each[1])
+    enough = ENOUGH * max(1.0, float(np.abs(tried[0][0]).max()))
+    settled = [each for each in tried if each[1] <= enough]
+    agreeing = [a for a in settled if sum(np.abs(a[0] - b[0]).max() <= enough for b in settled) > 1]
+    return (agreeing or settled or [min(tried, key=lambda each: each[1])])[-1]
 
 
 def compare(simulation: artsim.Simulation, found: StepDerivatives) -> Iterator[tuple[str, float, bool]]:
@@ -163,11 +171,54 @@ def _moving(path: Path, **settings: Any) -> artsim.Simulation:
     return simulation
 
 
+def beside(path: Path, repeats: int = 10) -> tuple[float, float, float]:
+    """Times [µs] of A and B at a state in contact: of Simulation.derivatives, of VectorSimulation.derivatives by robot,
+    and of mjd_transitionFD, centred."""
+    import mujoco
+
+    robot = artsim.load(path)
+    one, many = artsim.Simulation(robot, record=("qpos",)), artsim.VectorSimulation(robot, 4, threads=1)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER  # mjd_transitionFD serves no RK4
+    data = mujoco.MjData(model)
+    one.step(TIMES[-1])
+    many.step(steps=TIMES[-1])
+    for _ in range(TIMES[-1]):
+        mujoco.mj_step(model, data)
+    nx = 2 * model.nv + model.na
+    A, B = np.zeros((nx, nx)), np.zeros((nx, model.nu))
+
+    def timed(call: Callable[[], Any], each: int = 1) -> float:
+        call()
+        spent = []
+        for _ in range(repeats):
+            began = time.perf_counter()
+            call()
+            spent.append(time.perf_counter() - began)
+        return 1e6 * min(spent) / each
+
+    return (
+        timed(one.derivatives),
+        timed(many.derivatives, 4),
+        timed(lambda: mujoco.mjd_transitionFD(model, data, 1e-6, True, A, B, None, None)),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=20, help="of the corpus")
     parser.add_argument("--only", default="", help="part of a model's name")
+    parser.add_argument("--beside", action="store_true", help="times beside MuJoCo's")
     arguments = parser.parse_args()
+    folder = corpus()
+    if arguments.beside and folder is not None:
+        entries = {entry["id"]: folder / entry["path"] for entry in json.loads((folder / "index.json").read_text())}
+        for name in BESIDE:
+            if name in entries:
+                times = beside(entries[name])
+                print(f"{name:60} {times[0]:8.0f} us alone {times[1]:8.0f} us in packs {times[2]:8.0f} us MuJoCo")
+        return
+    rows = []
     for name, make in models(arguments.models):
         if arguments.only not in name:
             continue
@@ -176,11 +227,16 @@ def main() -> None:
         except artsim.ArtsimError as error:
             print(f"{name:60} {str(error)[:100]}", flush=True)
             continue
+        rows.append(row)
         print(
             f"{row.model:60} {row.columns:5} columns {row.kinks:4} kinks {row.skipped:4} unsettled "
             f"{row.doubtful:3} doubtful worst {row.worst:.1e} {row.column:32} {row.microseconds:8.0f} us",
             flush=True,
         )
+    columns = sum(row.columns for row in rows)
+    told = {name: sum(getattr(row, name) for row in rows) for name in ("kinks", "skipped", "doubtful")}
+    shares = ", ".join(f"{name} {count} ({100 * count / max(columns, 1):.2g} %)" for name, count in told.items())
+    print(f"{len(rows)} models, {columns} columns: {shares}; worst {max((row.worst for row in rows), default=0):.1e}")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ WORDS = {
     "v0": "shoulder=%",
     "a0": "shoulder=%",
     "gravity": "0,0,%",
+    "lqr": "1,%",
     "base_pose": "%,0,0",
     "on_ground": "%",
     "activation": "shoulder=%",
@@ -76,7 +77,7 @@ WORDS = {
 # options without numbers; those of files are tried in tests/test_manifest.py
 TEXTS = {
     *("keyframe", "base", "packages", "mesh_root", "srdf", "loops", "controller", "policy", "record", "wrench_frame"),
-    "output",
+    *("output", "inputs", "at"),
     *(
         "drive_mode",
         "drive_limit_kind",
@@ -138,6 +139,7 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
         "batch": [str(ROBOT), "--samples", "2", "--compute", "gravity", "-o", str(folder / "out.h5"), "--force"],
         "compute": [str(ROBOT), "--compute", "gravity"],
         "bench": [str(ROBOT), "--steps", "1", "--pieces", "1"],
+        "linearize": [str(ROBOT)],
         "replay": [rolled, "--verify"],
         "plot": [rolled, "-o", str(folder / "out.svg"), "--force"],
         "export": [rolled, "--csv", str(folder / "out.csv"), "--force"],

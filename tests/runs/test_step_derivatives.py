@@ -13,7 +13,7 @@ import artsim
 from artsim.sim.articulation.tangent import difference, moved
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.jit import disabled
-from artsim.sim.runs.slopes import settled
+from artsim.sim.runs.one_sided_slopes import settled
 from tests.benchmarks.step_derivatives import ENOUGH, _moving, compared, models
 from tests.conftest import ROOT, corpus
 from tests.naive import Twin, quaternion_exp, quaternion_product
@@ -326,6 +326,6 @@ def test_columns_of_public_models(chunk: int) -> None:
             assert "plugin" in str(error)
             continue
         columns, left_out = columns + row.columns, left_out + row.skipped + row.doubtful
-        if row.worst > 4 * ENOUGH:
+        if row.worst > 10 * ENOUGH:  # aims of many loops settle to 1e-10
             wrong.append(row)
     assert wrong == [] and left_out <= 0.2 * columns
