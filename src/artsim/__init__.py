@@ -40,6 +40,7 @@ _LAZY = {
     "Robot": "artsim.sim.quantities.robot",
     "RolloutRecording": "artsim.io.readers.rollout_recording",
     "Simulation": "artsim.io.runs.stepping",
+    "Target": "artsim.sim.ik.wanted_poses",
     "StoppedError": "artsim.sim.foundation.errors",
     "UsageError": "artsim.sim.foundation.errors",
     "VectorSimulation": "artsim.io.rollouts.vector",

@@ -67,7 +67,8 @@ ROOMS: dict[str, set[str]] = {
         "contact",
     },
     "maximal": {"foundation", "articulation", "run_data", "geometry", "equipment"},
-    "quantities": {"foundation", "articulation", "equipment", "constraints", "maximal"},
+    "ik": {"foundation", "articulation", "equipment", "constraints"},
+    "quantities": {"foundation", "articulation", "equipment", "constraints", "maximal", "ik"},
     "runs": {
         "foundation",
         "articulation",
@@ -78,6 +79,7 @@ ROOMS: dict[str, set[str]] = {
         "contact",
         "stepping",
         "maximal",
+        "ik",
         "quantities",
     },
 }
