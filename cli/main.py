@@ -26,6 +26,7 @@ COMMANDS = {
     "run": "Simulate a robot and write the result to an HDF5 file.",
     "compute": "Compute rigid-body quantities of one configuration.",
     "batch": "Compute rigid-body quantities for many configurations.",
+    "ik": "Find configurations for poses of links.",
     "rollout": "Simulate many variations of a run.",
     "replay": "Show a stored simulation, or run it again and compare.",
     "view": "Show a robot with a slider for every joint.",

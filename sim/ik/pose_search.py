@@ -21,7 +21,7 @@ from artsim.sim.articulation.dynamics import factorise, solve
 from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.state import RobotBundle
 from artsim.sim.equipment.arrays import EquipmentBundle
-from artsim.sim.foundation.jit import njit
+from artsim.sim.foundation.jit import inlined, njit
 from artsim.sim.foundation.lanes import any_positive, lane_count, lane_get, lane_of, lane_set, where_greater
 from artsim.sim.foundation.quaternions import turn_quaternion
 from artsim.sim.foundation.records import Real
@@ -69,6 +69,7 @@ _LEAST, _MOST = 1e-6, 1e9  # bounds of μ
 _FLOOR = 1e-9  # ε [1/rad²], below which a redundant arm's matrix is singular by rounding
 _SLOW = 10.0  # iterations without half the cost after which an attempt is given up
 _PULL = 1e-3  # weight of the posture beside the targets while an attempt settles
+_NEARER = 16.0  # attempts of a row of a path that begin between its start and a drawn configuration
 _STRIDE = 2654435761  # by which the draws of a row lie apart from those of the next (Knuth's multiplier)
 
 
@@ -97,7 +98,7 @@ def pose_search(
         if any_positive(search.number[DONE]):
             for lane in range(lane_count(search.place)):
                 ended = search.lane[lane, PHASE] != RESTING and lane_of(search.number[DONE], lane) > 0.0
-                if ended and _end_phase(search, task, lane):
+                if ended and _end_phase(search, task, poses, lane):
                     _write(search, task, poses, lane)
                     if following < task.rows[END_ROW]:
                         _take(search, task, poses, lane, following)
@@ -158,10 +159,8 @@ def _take(search: Search, task: SearchTask, poses: Poses, lane: int, row: int) -
     search.lane[lane, ROW] = row
     search.lane[lane, ATTEMPT] = 0
     search.lane[lane, ITERATIONS] = 0
-    at = row if poses.start.shape[0] > 1 else 0
-    follows = task.path[0] == 1 and row > 0
     for c in range(search.place.shape[0]):
-        lane_set(search.place, c, lane, poses.qpos[row - 1, c] if follows else poses.start[at, c])
+        lane_set(search.place, c, lane, _start_of(task, poses, row, c))
     for a in range(task.coord.shape[0]):
         c = task.coord[a]
         low, high = task.low[a], task.high[a]
@@ -180,6 +179,14 @@ def _take(search: Search, task: SearchTask, poses: Poses, lane: int, row: int) -
     _begin_phase(search, task, lane, SETTLING if task.settles[0] == 1 else AIMING)
 
 
+@inlined
+def _start_of(task: SearchTask, poses: Poses, row: int, c: int) -> float:
+    """A coordinate of a row's own start: on a path the end of the row before."""
+    if task.path[0] == 1 and row > 0:
+        return poses.qpos[row - 1, c]
+    return poses.start[row if poses.start.shape[0] > 1 else 0, c]
+
+
 @njit
 def _begin_phase(search: Search, task: SearchTask, lane: int, phase: int) -> None:
     """Begin a phase of a lane at `place`."""
@@ -192,9 +199,9 @@ def _begin_phase(search: Search, task: SearchTask, lane: int, phase: int) -> Non
 
 
 @njit
-def _draw(search: Search, task: SearchTask, lane: int) -> None:
-    """Begin the next attempt of a lane's row, from a drawn configuration."""
-    row, attempt = search.lane[lane, ROW], search.lane[lane, ATTEMPT]
+def _draw(search: Search, task: SearchTask, poses: Poses, lane: int) -> None:
+    """Begin the next attempt of a lane's row, from a drawn configuration; on a path, first from nearer to its start."""
+    row, attempt = task.offset[0] + search.lane[lane, ROW], search.lane[lane, ATTEMPT]
     entry = (row * _STRIDE + attempt) % task.draw.shape[0]
     for a in range(task.coord.shape[0]):
         c = task.coord[a]
@@ -203,7 +210,11 @@ def _draw(search: Search, task: SearchTask, lane: int) -> None:
             low, high = max(task.draw_low[a], first), min(task.draw_high[a], last)
             if low > high:  # beside the range, where the row may not go so far
                 low, high = first, last
-            lane_set(search.place, c, lane, low + (high - low) * task.draw[entry, c])
+            drawn = low + (high - low) * task.draw[entry, c]
+            if task.path[0] == 1:
+                here = min(max(_start_of(task, poses, search.lane[lane, ROW], c), first), last)
+                drawn = here + min(1.0, attempt / _NEARER) * (drawn - here)
+            lane_set(search.place, c, lane, drawn)
     for n in range(task.turn_coord.shape[0]):
         for c in range(task.turn_coord[n], task.turn_coord[n] + 4):
             lane_set(search.place, c, lane, task.draw[entry, c])
@@ -295,7 +306,7 @@ def _accept(robot: RobotBundle, search: Search, task: SearchTask) -> None:
 
 
 @njit
-def _end_phase(search: Search, task: SearchTask, lane: int) -> bool:
+def _end_phase(search: Search, task: SearchTask, poses: Poses, lane: int) -> bool:
     """End a lane's phase: True if its row is done, else the next phase begins."""
     numbers = search.lane[lane]
     numbers[ITERATIONS] += int(lane_get(search.number, COUNT, lane))
@@ -317,7 +328,7 @@ def _end_phase(search: Search, task: SearchTask, lane: int) -> bool:
             lane_set(search.best, c, lane, lane_get(search.place, c, lane))
         lane_set(search.number, BEST_COST, lane, lane_get(search.number, COST, lane))
     if numbers[ATTEMPT] < task.attempts[0]:
-        _draw(search, task, lane)
+        _draw(search, task, poses, lane)
         return False
     for c in range(search.place.shape[0]):
         lane_set(search.place, c, lane, lane_get(search.best, c, lane))

@@ -62,6 +62,7 @@ class SearchTask(NamedTuple):
     """The task of a thread: its rows, the columns, and the constraints that hold at a result."""
 
     rows: Ints1  # (2,) first row, and the one after the last
+    offset: Ints1  # (1,) rows before those of the table, from which draws count
     attempts: Ints1  # (1,) number of starts that are tried
     iterations: Ints1  # (1,) number of iterations from each
     tolerance: Reals1  # (3,) of positions [m], rotations [rad] and constraints [m, rad]

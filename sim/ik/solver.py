@@ -117,6 +117,7 @@ class PoseSearch:
         self._most = np.full(len(self._columns), np.inf) if most is None else most[self._columns]
         self._posture = self._postures(posture or {})
         self._draw = self._drawn(seed)
+        self._offset = np.zeros(1, np.int64)
         self.width = 1 if disabled() else WIDTH
         self._workers: list[Worker] = []
 
@@ -130,13 +131,18 @@ class PoseSearch:
         """Bytes of its scratch, roughly: the matrices of a pack, and the draws."""
         return 64 * (8 * len(self._dof_column) ** 2 + 1024) + self._draw.nbytes
 
-    def solve(self, position: Real, quaternion: Real, start: Real, threads: int = 1) -> dict[str, Array]:
+    def solve(
+        self, position: Real, quaternion: Real, start: Real, threads: int = 1, first: int = 0
+    ) -> dict[str, Array]:
         """Find configurations for positions (N, nt, 3) and unit quaternions (N, nt, 4) from starts (N or 1, nq).
+
+        `first`: the number of the first row, on which draws depend.
 
         Returns qpos (N, nq), status (N,), the errors (N,), iterations and attempts (N,); of a path also the `jump`
         (N,), the largest change of a coordinate since the row before [rad or m].
         """
         rows = len(position)
+        self._offset[0] = first
         tables: dict[str, Array] = {
             "position": np.ascontiguousarray(position),
             "quaternion": np.ascontiguousarray(quaternion),
@@ -211,6 +217,7 @@ class PoseSearch:
         bounded = np.isfinite(self._low) & np.isfinite(self._high) & np.isinf(self._most)
         return SearchTask(
             rows=rows,
+            offset=self._offset,
             attempts=self._counts[0],
             iterations=self._counts[1],
             tolerance=self._tolerance,

@@ -94,14 +94,15 @@ def check_target(target: Target, links: Sequence[str]) -> None:
         raise UsageError(f"target {target}: axis is {axis.tolist()}, want a direction of length 1")
 
 
-def pose_tables(targets: Sequence[Target]) -> tuple[Real, Real, bool]:
+def pose_tables(targets: Sequence[Target], first: int = 0) -> tuple[Real, Real, bool]:
     """Positions (N, nt, 3), of look_at the points, and unit quaternions (N, nt, 4) of all targets; True if they are of
     a single row.
 
-    Targets of a single pose serve all rows. Raises UsageError naming the target, and the row that is not a pose.
+    Targets of a single pose serve all rows. Raises UsageError naming the target, and the row that is not a pose,
+    counted from `first`.
     """
     given = {
-        (n, name): _checked(target, name, _table(target, name, getattr(target, name), width))
+        (n, name): _checked(target, name, _table(target, name, getattr(target, name), width), first)
         for n, target in enumerate(targets)
         for name, width in _WIDTHS.items()
         if getattr(target, name) is not None
@@ -133,12 +134,12 @@ def _table(target: Target, name: str, values: Any, width: int) -> Array:
     return table
 
 
-def _checked(target: Target, name: str, values: Real) -> Real:
+def _checked(target: Target, name: str, values: Real, first: int) -> Real:
     """The values, quaternions normalised. Raises UsageError naming the first row that is wrong."""
     rows = values.reshape(-1, values.shape[-1])
 
     def where(row: int) -> str:
-        return f"{name} of row {row}" if values.ndim > 1 else name
+        return f"{name} of row {first + row}" if values.ndim > 1 else name
 
     odd = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(odd):
