@@ -60,7 +60,8 @@ def tied(
     compiled: Compiled, equipped: Equipped | None, dofs: Iterable[int], moving: Array, *, everything: bool = False
 ) -> tuple[set[int], Constraints]:
     """The independent dofs, by their numbers among these, that move the dofs and all constraints tied to them; and
-    these constraints. `everything`: all constraints of the robot.
+    these constraints. `everything`: all constraints of the robot but
+    those of tendons.
 
     Loops and couplings that are springs tie nothing. Raises UsageError for equalities of tendons, which the search does
     not hold.
@@ -87,6 +88,8 @@ def tied(
     while ready := [each for each in waiting if each[2] and (everything or each[2] & need)]:
         for kind, n, columns in ready:
             if kind not in held:
+                if everything:
+                    continue
                 raise UsageError(
                     f"{kind} has an equality, which inverse kinematics does not hold; leave its joints out"
                 )

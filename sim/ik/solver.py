@@ -105,6 +105,8 @@ class PoseSearch:
         need, self._held = tied(
             compiled, equipped, {k for chain in chains for k, _ in chain}, moving, everything=not targets
         )
+        if not need:
+            raise UsageError("no loop or coupling is there that these joints close")
         self._columns = model.independent_dof[sorted(need)]
         self._dof_column = np.full(len(labels.dofs), -1, np.int64)
         for n, column in enumerate(sorted(need)):
