@@ -113,8 +113,8 @@ def freedom_of(articulation: Articulation, compiled: Compiled) -> Freedom | None
 
 
 def locked_notes(articulation: Articulation, left: Freedom | None) -> list[Note]:
-    """A warning for a mechanism whose loops leave nothing to move."""
-    if left is None or left.left:
+    """A warning for a mechanism whose loops leave nothing to move, unless all are welds, which are to hold it."""
+    if left is None or left.left or all(all(loop.held) for loop in articulation.loops if loop.active):
         return []
     source = next((loop.source for loop in articulation.loops if loop.active), articulation.links[0].source)
     return [Note(source, "the loops leave nothing to move: this mechanism is locked")]

@@ -84,7 +84,10 @@ def _independent(J: Real) -> list[int]:
 
 
 def is_locked(compiled: Compiled, equipped: Equipped | None, q: Real) -> bool:
-    """True for a robot of which loops and couplings leave nothing to move near q (nq,)."""
+    """True for a robot of which loops and couplings leave nothing to move near q (nq,), unless all are welds, which are
+    to hold it."""
+    if equipped is None or equipped.arrays.loop_held.all():
+        return False
     rows = _Rows(compiled, equipped)
     if len(rows.names) < rows.size or rows.size > MOST or len(_independent(rows.at(q)[1])) < rows.size:
         return False

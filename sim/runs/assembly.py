@@ -82,6 +82,6 @@ def _is_free(model: Model, dofs: slice) -> bool:
 
 def told_of_lock(robot: Robot, equipped: Equipped | None, q: Real) -> list[str]:
     """A note on a mechanism whose loops and couplings leave nothing to move."""
-    if equipped is None or not len(equipped.arrays.loop_kind) or not is_locked(robot.compiled, equipped, q):
+    if not is_locked(robot.compiled, equipped, q):
         return []
     return ["the loops leave nothing to move: this mechanism is locked (artsim check counts its rows)"]

@@ -92,7 +92,7 @@ TEXTS = {
         "model",
         "models",
     ),
-    *("link", "move", "only", "frame"),
+    *("link", "move", "only", "frame", "assemble"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
 }
 LONG = {"steps", "duration", "samples", "pieces", "every", "shards", "grid", "fps"}
