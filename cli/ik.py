@@ -138,6 +138,7 @@ def ik(
     threads = threads or available_cores()
     with prepare_ik(articulation, config) as job:
         if not quiet:
+            warn(job.notes)
             warn_of_model(articulation.notes, [model, *arguments], reading_words(load_options))
         warm([(job.search.entry, job.search.width)])
         if output is None:
@@ -163,15 +164,19 @@ def _print_one(job: IkJob, *, as_json: bool) -> None:
     labels = job.robot.labels
     values = found["qpos"][0].tolist()
     errors = {name: float(found[name][0]) for name in job.search.errors}
+    more = {"depth": float(found["depth"][0])} if "depth" in found else {}
     told = {"attempts": int(found["attempts"][0]), "iterations": int(found["iterations"][0])}
     status = int(found["status"][0])
     if as_json:
         qpos = dict(zip(labels.coords, values, strict=True))
-        click.echo(json.dumps({"qpos": qpos, "status": STATUS_MEANING[status], **errors, **told}))
+        click.echo(json.dumps({"qpos": qpos, "status": STATUS_MEANING[status], **errors, **more, **told}))
     else:
         width = max(map(len, labels.coords))
         for name, value, unit in zip(labels.coords, values, labels.coord_units, strict=True):
             click.echo(printable(f"  {name.ljust(width)}  {value:14.9g}  {unit if unit != '1' else ''}").rstrip())
+    depth = more.get("depth", 0.0)
+    if status == REACHED and depth > 0:
+        raise StoppedError(f"reached only with shapes inside each other, by {depth:.3g} m (--clear)")
     if status != REACHED:
         raise StoppedError(f"{STATUS_MEANING[status]}: {_distance(errors, told['attempts'])}")
     if not as_json:
@@ -202,15 +207,22 @@ def _finish(
     if not outcome.complete:
         raise SystemExit(128 + caught[0])
     missed = tally.rows - tally.reached
-    if not missed:
+    wrong = []
+    if tally.touching:
+        told = f"{tally.touching} rows" if tally.touching > 1 else "1 row"
+        wrong.append(
+            f"{told} reached only with shapes inside each other, by up to {tally.deepest:.3g} m; `depth` says which"
+        )
+    if not missed and not wrong:
         return
-    far = f"up to {tally.farthest[0]:.3g} m, {tally.farthest[1]:.3g} rad away"
-    left = f"; {tally.open} of them leave a loop or coupling open" if tally.open else ""
-    what = f"{_rows(missed, tally.missed_rows)} not reached, {far}{left}; `status` says which"
+    if missed:
+        far = f"up to {tally.farthest[0]:.3g} m, {tally.farthest[1]:.3g} rad away"
+        left = f"; {tally.open} of them leave a loop or coupling open" if tally.open else ""
+        wrong.insert(0, f"{_rows(missed, tally.missed_rows)} not reached, {far}{left}; `status` says which")
     if config.on_error == "stop":
-        raise StoppedError(f"{output}: {what}; --on-error skip accepts them")
+        raise StoppedError(f"{output}: {'; '.join(wrong)}; --on-error skip accepts them")
     if not quiet:
-        warn([f"{output}: {what}"])
+        warn([f"{output}: {each}" for each in wrong])
 
 
 def _rows(count: int, first: tuple[int, ...]) -> str:
@@ -229,6 +241,8 @@ def _summary(outcome: IkOutcome, output: Path) -> dict[str, Any]:
         "farthest": list(tally.farthest),
         "worst_reached": list(tally.worst),
         "iterations": tally.iterations,
+        "overlapping": tally.touching,
+        "deepest": tally.deepest,
         "jumps": tally.flip_count,
         "jump_rows": list(tally.flips),
         "seconds": outcome.seconds,

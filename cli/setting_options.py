@@ -10,7 +10,6 @@ import click
 
 from artsim.cli.numbers import Number, Whole, number_of
 from artsim.sim.foundation.angles import plain_number
-from artsim.sim.runs.patterns import ALL
 from artsim.sim.runs.setting import (
     FLAG,
     GAP,
@@ -47,7 +46,7 @@ def option_of(name: str, setting: Setting, **otherwise: Any) -> Callable[[F], F]
     elif setting.kind is GAP:
         how |= {"is_flag": False, "flag_value": "0", "callback": read_gap}
     elif setting.kind is JOINT_WORDS:
-        how |= {"is_flag": False, "flag_value": ALL, "callback": read_joints}
+        how |= {"is_flag": False, "flag_value": "*", "callback": read_joints}
     elif setting.kind is VECTOR:
         how["callback"] = read_gravity
     elif setting.kind not in (TEXT, PAIR, NAMES):

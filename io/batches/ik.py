@@ -30,6 +30,7 @@ from artsim.sim.ik.solver import PoseSearch
 from artsim.sim.ik.wanted_poses import Target, pose_tables
 from artsim.sim.quantities.reach import pose_search
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.clear_poses import Clearance, find_clear
 from artsim.sim.runs.start import initial_qpos
 
 FLIP = 0.5  # [rad or m] change of a coordinate from row to row from which a path is told to jump
@@ -144,10 +145,28 @@ class IkJob:
                 for n, link in enumerate(self.config.link)
             ]
             position, quaternion, _ = pose_tables(targets, first)
-            results = self.search.solve(position, quaternion, start, threads, first)
+            results = self._results((position, quaternion), start, threads, first)
             if self.config.path:
                 start = results["qpos"][-1:].copy()
             yield first, {**{f"target_{name}": values for name, values in wanted.items()}, **results}
+
+    def _results(self, wanted: tuple[Real, Real], start: Real, threads: int, first: int) -> dict[str, Array]:
+        if self.clearance is None:
+            return self.search.solve(*wanted, start, threads, first)
+        return find_clear(self.search, self.clearance, wanted, start, threads, first)
+
+    @cached_property
+    def clearance(self) -> Clearance | None:
+        """The check for overlaps of shapes; None unless asked for. Raises UsageError, ModelError."""
+        if not self.config.clear:
+            return None
+        ground, own = self.config.ground, self.config.self_collide
+        return Clearance(self.robot.articulation, self.robot, self.notes, ground=ground, own=own)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What is told of the shapes."""
+        return []
 
     def content(self, provenance: Mapping[str, str | int | float]) -> Content:
         """The content of a file of all rows."""
@@ -155,6 +174,7 @@ class IkJob:
         labels = file_labels(self.robot.labels)._replace(target_link=links)
         names = [f"target_{name}" for name in self.poses.names] + ["qpos", "status", *search.errors]
         names += ["iterations", "attempts", *(["jump"] if self.config.path else [])]
+        names += ["depth"] if self.config.clear else []
         sizes = {"xyz": 3, "quat": 4, "target_link": len(links), "coord": self.robot.nq}
         columns = {}
         for name in (name for name in schema.IK_VARIABLES if name in names):
@@ -191,7 +211,7 @@ def prepare_ik(articulation: Articulation, config: IkConfig) -> IkJob:
     robot = Robot.of(articulation)
     job = IkJob(config, robot, Poses(config))
     try:
-        _ = job.search, job.start
+        _ = job.search, job.start, job.clearance
     except BaseException:
         job.close()
         raise
@@ -209,6 +229,8 @@ class Tally:
     farthest: tuple[float, float] = (0.0, 0.0)  # largest errors of rows that are not reached [m, rad]
     worst: tuple[float, float, float] = (0.0, 0.0, 0.0)  # largest errors of rows that are [m, rad, m or rad]
     iterations: int = 0
+    touching: int = 0  # reached rows in which shapes are inside each other
+    deepest: float = 0.0  # [m]
     flips: tuple[int, ...] = ()  # the first rows of a path that jump
     flip_count: int = 0
 
@@ -228,6 +250,9 @@ class Tally:
         self.worst = a, b, c
         far = [float(found[name][missed].max(initial=0.0)) if name in found else 0.0 for name in names[:2]]
         self.farthest = max(self.farthest[0], far[0]), max(self.farthest[1], far[1])
+        if "depth" in found:
+            self.touching += int(np.count_nonzero(found["depth"][there] > 0))
+            self.deepest = max(self.deepest, float(found["depth"][there].max(initial=0.0)))
         if "jump" in found:
             flips = np.flatnonzero(found["jump"] > FLIP) + first
             flips = flips[flips > 0]  # the way from the start to the first pose is none of the path's

@@ -237,6 +237,9 @@ SAMPLES: dict[str, Variable] = {
     "ik/position_error": line("sample", "m", "distance from the wanted position", "the largest of the targets"),
     "ik/rotation_error": line("sample", "rad", "angle from the wanted rotation", "the largest of the targets"),
     "ik/constraint_error": line("sample", "m or rad", "opening of loops and couplings", "the largest of them"),
+    "ik/depth": line(
+        "sample", "m", "depth of the deepest overlap of shapes", "0: none is inside another, or the ground; of --clear"
+    ),
     "ik/iterations": line("sample", "1", "iterations from all starts", dtype="i8"),
     "ik/attempts": line("sample", "1", "starts that were tried", dtype="i8"),
     "ik/jump": line(

@@ -166,9 +166,22 @@ class PoseSearch:
         if self._path:
             found["jump"] = self._jumps(tables["qpos"], tables["start"])
         else:
-            self._unwind(tables["qpos"], tables["start"])
+            self.unwind(tables["qpos"], tables["start"])
         found |= {name: tables["error"][:, ERROR_NAMES.index(name)].copy() for name in self.errors}
         return found | {name: tables[name] for name in ("iterations", "attempts")}
+
+    def other_starts(self, start: Real, rows: Array, number: int) -> Real:
+        """Drawn starts (len(rows), nq) for rows of these numbers, other ones for each `number`; coordinates that do not
+        move are those of start (1, nq)."""
+        place = (rows * 7919 + number * 104729 + 1) % _DRAWS
+        task, made = self._task(np.zeros(2, np.int64)), np.repeat(start, len(rows), axis=0)
+        for a, coord in enumerate(task.coord.tolist()):
+            if coord >= 0:
+                low, high = task.draw_low[a], task.draw_high[a]
+                made[:, coord] = low + (high - low) * self._draw[place, coord]
+        for coord in task.turn_coord.tolist():
+            made[:, coord : coord + 4] = self._draw[place, coord : coord + 4]
+        return made
 
     def _chain(self, target: Target) -> list[tuple[int, float]]:
         """The dofs that move a target in its frame, and 1 or, for those that move the frame, -1."""
@@ -340,7 +353,7 @@ class PoseSearch:
         coords: list[int] = self._compiled.model.dof_coord[self._columns[endless]].tolist()
         return coords
 
-    def _unwind(self, qpos: Real, start: Real) -> None:
+    def unwind(self, qpos: Real, start: Real) -> None:
         """Take whole turns off joints without limits: a result is within half a turn of its start."""
         for coord in self._endless():
             qpos[:, coord] -= 2.0 * math.pi * np.round((qpos[:, coord] - start[:, coord]) / (2.0 * math.pi))

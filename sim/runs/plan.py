@@ -31,7 +31,7 @@ from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import NEWTON, SOLVERS, Solver
 from artsim.sim.run_data.run_records import TABLES_OF
 from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork, may_crowd
-from artsim.sim.runs.assembly import assembled, told_of_lock
+from artsim.sim.runs.closed_start import assembled, told_of_lock
 from artsim.sim.runs.compiled_robot import compiled_robot, hard_axes, tied
 from artsim.sim.runs.compliances import common_erp, told_of_compliances, told_of_open_loops, with_constraint_names
 from artsim.sim.runs.configuration import RunConfig

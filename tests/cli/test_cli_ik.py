@@ -114,7 +114,7 @@ def test_the_table_is_what_a_file_holds(poses: Path, tmp_path: Path) -> None:
     good(*words, "-o", tmp_path / "a.h5", "--on-error", "skip")
     with h5py.File(tmp_path / "a.h5") as file:
         for path, variable in schema.TABLE.items():
-            if path.startswith("ik/"):
+            if path.startswith("ik/") and path != "ik/depth":
                 assert file[path].attrs["long_name"] == variable.meaning, path
                 assert file[path].ndim == len(variable.dims), path
                 dims = [Path(dim[0].name).name for dim in file[path].dims]
@@ -219,6 +219,63 @@ def test_several_links_frames_and_joints(tmp_path: Path) -> None:
     assert turn.T @ np.subtract(*seat["link_position"][::-1]) == pytest.approx(there, abs=1e-6)
 
 
+ELBOW = """<robot name="elbow"><link name="base"/>{}</robot>"""
+
+
+def test_clear_configurations_are_looked_for(tmp_path: Path) -> None:
+    """An arm of two links in the x-z plane, 0.1 m above the ground, whose elbow carries a ball of 0.06 m: of the two
+    configurations for a point the one with the elbow below is in the ground."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    ball = '<collision><geometry><sphere radius="0.06"/></geometry></collision>'
+    parts = [f'<link name="upper">{inertial}</link><link name="lower">{inertial}{ball}</link><link name="tip"/>']
+    for name, parent, child, xyz, kind in (
+        ("shoulder", "base", "upper", "0 0 0.1", "continuous"),
+        ("elbow", "upper", "lower", "0.5 0 0", "continuous"),
+        ("end", "lower", "tip", "0.4 0 0", "fixed"),
+    ):
+        parts.append(
+            f'<joint name="{name}" type="{kind}"><origin xyz="{xyz}"/><parent link="{parent}"/><child link="{child}"/>'
+            f'<axis xyz="0 -1 0"/></joint>'
+        )
+    path = tmp_path / "elbow.urdf"
+    path.write_text(ELBOW.format("".join(parts)))
+    distance = np.linspace(0.7, 0.897, 16)
+    np.save(tmp_path / "points.npy", np.stack([distance, 0 * distance, 0 * distance + 0.1], axis=1))
+    words = (path, "--link", "tip", "--input", tmp_path / "points.npy", "--q0", "shoulder=-0.5", "--q0", "elbow=1")
+    bend = np.arccos((distance**2 + 0.5**2 - 0.4**2) / (2 * distance * 0.5))
+    good(*words, "-o", tmp_path / "below.h5")
+    with artsim.open(tmp_path / "below.h5") as file:
+        assert file["qpos"][:, 0] == pytest.approx(-bend, abs=1e-4)
+    good(*words, "-o", tmp_path / "above.h5", "--clear", "--ground")
+    with artsim.open(tmp_path / "above.h5") as file:
+        low = 0.1 - 0.5 * np.sin(bend) - 0.06 > 0
+        assert 0 < np.count_nonzero(low) < 16
+        assert file["qpos"][:, 0] == pytest.approx(np.where(low, -bend, bend), abs=1e-4)
+        assert (file["depth"] == 0).all()
+    np.save(tmp_path / "points.npy", [[0.7, 0, 0.1], [0.5, 0, -0.05]])
+    good(*words[:-4], "-o", tmp_path / "two.h5", "--clear", "--ground")  # the tip has no shape
+    done = ik(*words, "-o", tmp_path / "none.h5", "--clear")
+    assert done.exit_code == 2
+    assert "--clear: no shapes of this robot may touch each other" in done.stderr
+    told = CliRunner().invoke(cli, ["replay", str(tmp_path / "above.h5"), "--verify"])
+    assert told.exit_code == 0, told.output
+
+
+def test_depths_are_told_where_nothing_is_clear(tmp_path: Path) -> None:
+    """A ball of 0.1 m on a slide that is wanted 0.04 m above the ground is 0.06 m in it."""
+    path = tmp_path / "slide.xml"
+    path.write_text("""<mujoco><worldbody><body name="ball"><joint name="z" type="slide" axis="0 0 1"/>
+      <geom size=".1"/></body></worldbody></mujoco>""")
+    done = ik(path, "--link", "ball", "--pose", "0,0,0.04", "--clear", "--ground", "--json")
+    assert done.exit_code == 3
+    assert json.loads(done.stdout)["depth"] == pytest.approx(0.06, abs=1e-6)
+    assert "reached only with shapes inside each other, by 0.06 m" in done.stderr
+    np.save(tmp_path / "rows.npy", [[0, 0, 0.04], [0, 0, 0.3]])
+    done = ik(path, "--link", "ball", "--input", tmp_path / "rows.npy", "--clear", "--ground", "-o", tmp_path / "a.h5")
+    assert done.exit_code == 3
+    assert "1 row reached only with shapes inside each other, by up to 0.06 m" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
@@ -238,6 +295,12 @@ def test_several_links_frames_and_joints(tmp_path: Path) -> None:
         (("--link", LINK, "--pose", "0,0,0", "--tolerance", "1e-3"), 2, "has 1 numbers, want LENGTH,ANGLE"),
         (("--link", LINK, "--pose", "0,0,0", "--tolerance", "0,1"), 2, "want two numbers from 1e-12"),
         (("--link", LINK, "--pose", "0,0,0", "--attempts", "0"), 2, "0 is not in the range"),
+        (("--link", LINK, "--pose", "0,0,0", "--ground"), 2, "--ground is for --clear"),
+        (
+            ("--link", LINK, "--input", "x.npy", "-o", "a.h5", "--path", "--clear"),
+            2,
+            "--clear finds configurations row",
+        ),
         (("--link", LINK, "--input", "x.npy"), 2, "give -o FILE for the configurations of --input"),
         (("--link", LINK, "--input", "x.npy", "-o", "a.h5"), 66, "x.npy: no such file"),
         (("--link", LINK, "--input", "wide.npy", "-o", "a.h5"), 65, "wide.npy: has shape (2, 5), want rows of 3"),
