@@ -55,6 +55,7 @@ class PoseSearch:
         targets: as given; their tables are not used here.
         moved: names of the independent dofs that move.
         errors: names of the errors that a result has, of ERROR_NAMES.
+        path: True if each row starts where the one before it ended.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class PoseSearch:
         Raises UsageError: an unknown link or joint, a joint whose limits the search does not keep, a target that
         nothing moves, a number out of bounds.
         """
-        self._compiled, self._equipped, self.targets, self._path = compiled, equipped, tuple(targets), path
+        self._compiled, self._equipped, self.targets, self.path = compiled, equipped, tuple(targets), path
         model, labels = compiled.model, compiled.labels
         for target in self.targets:
             check_target(target, labels.links)
@@ -153,7 +154,7 @@ class PoseSearch:
             "error": np.empty((rows, ERRORS)),
             **{name: np.empty(rows, np.int64) for name in ("status", "iterations", "attempts")},
         }
-        threads = 1 if self._path else max(1, threads)
+        threads = 1 if self.path else max(1, threads)
         while len(self._workers) < threads:
             self._workers.append(self._bound())
         for _, _, put in self._workers[:threads]:
@@ -161,9 +162,9 @@ class PoseSearch:
                 put(name, values)
         if rows:
             workers = [(bounds, call) for bounds, call, _ in self._workers[:threads]]
-            compute_in_pieces(workers, rows, rows if self._path else _PIECE)
+            compute_in_pieces(workers, rows, rows if self.path else _PIECE)
         found = {name: tables[name] for name in ("qpos", "status")}
-        if self._path:
+        if self.path:
             found["jump"] = self._jumps(tables["qpos"], tables["start"])
         else:
             self.unwind(tables["qpos"], tables["start"])
@@ -236,7 +237,7 @@ class PoseSearch:
             attempts=self._counts[0],
             iterations=self._counts[1],
             tolerance=self._tolerance,
-            path=np.array([self._path], np.int64),
+            path=np.array([self.path], np.int64),
             settles=np.array([self._posture[1].any()], np.int64),
             body=self._bodies(),
             weighs=np.array([any(target.link is None for target in self.targets)], np.int64),
@@ -309,11 +310,13 @@ class PoseSearch:
         model, labels = self._compiled.model, self._compiled.labels
         wished, weight = np.zeros(len(self._columns)), np.zeros(len(self._columns))
         coords = model.dof_coord[self._columns].tolist()
+        if not isinstance(posture, Mapping):
+            raise UsageError(f"posture is {posture!r}, want coordinates by name")
         for name, value in posture.items():
             if name not in labels.coords:
                 raise UsageError(f"posture: {name!r} is not a coordinate of this robot{nearest(name, labels.coords)}")
-            if not math.isfinite(value):
-                raise UsageError(f"posture: {name} is {value}, want a finite number")
+            if not _is_number(value) or not math.isfinite(value):
+                raise UsageError(f"posture: {name} is {value!r}, want a finite number")
             coord = labels.coords.index(name)
             if coord not in coords:
                 raise UsageError(f"posture: {name} does not move here; those that do: {', '.join(self.moved)}")
@@ -382,10 +385,19 @@ def _unit(axis: Sequence[float]) -> Real:
 
 
 def _check_numbers(tolerance: Sequence[float], attempts: int, iterations: int, seed: int) -> None:
-    if len(tolerance) != 2 or not all(1e-12 <= value < math.inf for value in tolerance):
-        raise UsageError(f"tolerance {tuple(tolerance)!r}: want two numbers from 1e-12 [m, rad]")
+    pair = isinstance(tolerance, Sequence | np.ndarray) and len(tolerance) == 2
+    if not pair or not all(_is_number(value) and 1e-12 <= value < math.inf for value in tolerance):
+        raise UsageError(f"tolerance is {tolerance!r}, want two numbers from 1e-12 [m, rad]")
     for name, count in (("attempts", attempts), ("iterations", iterations)):
-        if not 1 <= count <= 1 << 20:
-            raise UsageError(f"{name}={count!r}: want a whole number from 1 to {1 << 20}")
-    if not 0 <= seed < 2**64:
-        raise UsageError(f"seed={seed!r}: want 0 … 2^64 - 1")
+        if not (_is_whole(count) and 1 <= count <= 1 << 20):
+            raise UsageError(f"{name} is {count!r}, want a whole number from 1 to {1 << 20}")
+    if not (_is_whole(seed) and 0 <= seed < 2**64):
+        raise UsageError(f"seed is {seed!r}, want a whole number from 0 to 2^64 - 1")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return _is_whole(value) or isinstance(value, float | np.floating)

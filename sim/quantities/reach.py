@@ -59,9 +59,11 @@ def find_poses(
     """The results for the targets' tables; see Robot.ik. Raises UsageError."""
     position, quaternion, single = pose_tables(targets)
     starts = _starts(compiled, start)
-    if len(starts) > 1 and len(position) == 1:
+    if len(starts) > 1 and len(position) == 1 and not search.path:
         position, quaternion = (np.repeat(table, len(starts), axis=0) for table in (position, quaternion))
         single = False
+    elif len(starts) > 1 and search.path:
+        raise UsageError("start: a path has one, (nq,): each row starts where the one before it ended")
     elif len(starts) not in (1, len(position)):
         raise UsageError(f"start has {len(starts)} rows, the targets {len(position)}")
     if threads is None:
@@ -99,8 +101,8 @@ def unit_quaternions(labels: Labels, q: Real) -> Real:
 
 def _within_speeds(articulation: Articulation, compiled: Compiled, dt: float) -> Real:
     """The distance (nv,) that each dof goes within a time at its velocity limit; inf without one."""
-    if not 0.0 < dt < math.inf:
-        raise UsageError(f"dt={dt!r}: want a time above 0 [s]")
+    if not isinstance(dt, int | float) or not 0.0 < dt < math.inf:
+        raise UsageError(f"dt is {dt!r}, want a time above 0 [s]")
     model, labels = compiled.model, compiled.labels
     most = np.full(len(labels.dofs), np.inf)
     for joint in articulation.joints:
