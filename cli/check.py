@@ -19,6 +19,7 @@ from artsim.sim.foundation.errors import ModelError, printable
 if TYPE_CHECKING:
     from artsim.sim.articulation.model import Compiled
     from artsim.sim.geometry.collision_pairs import CollisionPairs
+    from artsim.sim.ik.loop_freedom import Freedom
 
 DOFS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "ball": 3, "free": 6, "planar": 3}
 MAX_INDENT = 24  # levels; a chain of 5000 joints would otherwise print 50 MB of indentation
@@ -46,14 +47,22 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     refused = [*dynamics_notes(articulation, compiled), *absent]
     if refused and scene.load["strict"]:
         raise ModelError(f"{refused[0]} (--strict)")
-    notes = [*articulation.notes, *refused, *(() if absent else absent_notes(pairs, pairs.by_option))]
+    left = freedom_of(articulation, compiled)
+    notes = [
+        *articulation.notes,
+        *refused,
+        *locked_notes(articulation, left),
+        *(() if absent else absent_notes(pairs, pairs.by_option)),
+    ]
     if as_json:
-        click.echo(json.dumps(as_object(articulation, pairs, notes, contents), allow_nan=False))
+        found = as_object(articulation, pairs, notes, contents) | {"freedom": freedom_object(left)}
+        click.echo(json.dumps(found, allow_nan=False))
         return
     for line in describe_tree(articulation):
         click.echo(line)
     click.echo()
-    for line in (*describe_totals(articulation), *describe_contacts(contacts_object(pairs))):
+    told = (*describe_totals(articulation), *describe_freedom(left), *describe_contacts(contacts_object(pairs)))
+    for line in told:
         click.echo(line)
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
@@ -89,6 +98,43 @@ def dynamics_notes(articulation: Articulation, compiled: Compiled) -> list[Note]
     more = density_helps(articulation, links)
     told = f"{what} without any inertia, that of the links beyond included; run refuses this"
     return [Note(first.source, f"{told} ({more})" if more else told)]
+
+
+def freedom_of(articulation: Articulation, compiled: Compiled) -> Freedom | None:
+    """The freedom that loops and couplings leave near the start; None for a robot that has none, or very many."""
+    model = compiled.model
+    if not (any(loop.active for loop in articulation.loops) or len(model.row_follower) or len(model.axis_dof)):
+        return None
+    from artsim.sim.equipment.equip import equip
+    from artsim.sim.ik.loop_freedom import freedom
+    from artsim.sim.runs.start import initial_qpos
+
+    return freedom(compiled, equip(articulation, compiled), initial_qpos(compiled, {}, []))
+
+
+def locked_notes(articulation: Articulation, left: Freedom | None) -> list[Note]:
+    """A warning for a mechanism whose loops leave nothing to move, unless all are welds, which are to hold it."""
+    if left is None or left.left or all(all(loop.held) for loop in articulation.loops if loop.active):
+        return []
+    source = next((loop.source for loop in articulation.loops if loop.active), articulation.links[0].source)
+    return [Note(source, "the loops leave nothing to move: this mechanism is locked")]
+
+
+def describe_freedom(left: Freedom | None) -> list[str]:
+    """The line that counts rows of loops and couplings, and the dofs that they leave."""
+    if left is None:
+        return []
+    rows = f"{left.rows} row{'s' * (left.rows > 1)} of loops and couplings, {left.independent_rows} independent"
+    moved = f"{left.left} of {left.dofs} independent dofs {'is' if left.left == 1 else 'are'} left to move"
+    names = ", ".join(map(printable, left.redundant[:8])) + (", …" if len(left.redundant) > 8 else "")
+    repeated = f"; repeated by others: {names}" if left.redundant else ""
+    gap = f"; found open by {left.gap:.3g} m or rad, which the joints do not close" if left.gap > 1e-6 else ""
+    return [f"{rows}: {moved}{repeated}{gap}"]
+
+
+def freedom_object(left: Freedom | None) -> dict[str, object] | None:
+    """The freedom for --json."""
+    return None if left is None else {**left._asdict(), "left": left.left}
 
 
 @dataclass(frozen=True, slots=True)

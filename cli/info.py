@@ -35,7 +35,7 @@ def info(file: str, arguments: tuple[str, ...], as_json: bool, load_options: One
         with open_output(file) as output:
             kind = output.group_name if isinstance(output, SampledOutput) else "run"
             content: dict[str, Any] = {"kind": kind, **output.summary(), "config": output.config}
-        describe = {"batch": describe_batch, "rollout": describe_rollout}.get(kind, describe_run)
+        describe = {"batch": describe_batch, "ik": describe_ik, "rollout": describe_rollout}.get(kind, describe_run)
         lines = describe(content)
     else:
         set_arguments(load_options, arguments)
@@ -210,6 +210,20 @@ def describe_batch(batch: Mapping[str, Any]) -> list[str]:
         *names_and_origin(batch),
         "",
         *variables(batch),
+    ]
+
+
+def describe_ik(found: Mapping[str, Any]) -> list[str]:
+    """The number of rows, the targets and the origin of an inverse kinematics."""
+    model = found["model"]
+    return [
+        f"{found['file']}: inverse kinematics of {model.get('format', '')} robot {model.get('name', '')!r} "
+        f"({found['bytes'] / 1e6:.3g} MB)",
+        f"{found['rows']} rows, {found['not_reached']} not reached; poses of {some(found['targets'])} in the frame of "
+        f"{found['frame']}",
+        *names_and_origin(found),
+        "",
+        *variables(found),
     ]
 
 

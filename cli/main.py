@@ -34,6 +34,7 @@ COMMANDS = {
     "compute": "Compute rigid-body quantities of one configuration.",
     "batch": "Compute rigid-body quantities for many configurations.",
     "linearize": "Find linear models of a robot about a state.",
+    "ik": "Find configurations for poses of links.",
     "rollout": "Simulate many variations of a run.",
     "replay": "Show a stored simulation, or run it again and compare.",
     "view": "Show a robot with a slider for every joint.",

@@ -17,6 +17,7 @@ from artsim.cli.viewer import served, show, viewer_options
 from artsim.io.gate.seal import is_whole
 from artsim.io.readers.batch_recording import BatchRecording
 from artsim.io.readers.differences import Difference
+from artsim.io.readers.ik_recording import IkRecording
 from artsim.io.readers.open_output import open_output
 from artsim.io.readers.output import Output
 from artsim.io.readers.recording import Recording
@@ -100,7 +101,7 @@ def replay(
     mesh_root: Path | None,
 ) -> None:
     """Show FILE, an output of `artsim run`, or with --sample one of `artsim rollout`, in a browser; several side by
-    side. Outputs of `artsim batch` can only be verified.
+    side. Outputs of `artsim batch` and `artsim ik` can only be verified.
 
     The page is served to this machine only, until Ctrl-C. With --verify nothing is shown: every file is simulated
     again, and the exit code is 0 if every byte is equal, 3 if not.
@@ -178,6 +179,10 @@ def _first_difference(
         from artsim.io.batches.verify import verify_batch
 
         return "row", verify_batch(file, load, threads=threads, tolerance=tolerance)
+    if kind is IkRecording:
+        from artsim.io.batches.verify_ik import verify_ik
+
+        return "row", verify_ik(file, load, threads=threads, tolerance=tolerance)
     from artsim.io.rollouts.rollout import verify_rollout
 
     return "sample", verify_rollout(file, load, threads=threads, tolerance=tolerance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +13,7 @@ from artsim.sim.foundation.angles import plain_number
 from artsim.sim.runs.setting import (
     FLAG,
     GAP,
+    JOINT_WORDS,
     MAX_STEPS,
     NAMES,
     NUMBER,
@@ -44,6 +46,8 @@ def option_of(name: str, setting: Setting, **otherwise: Any) -> Callable[[F], F]
         how["type"] = _type_of(setting)
     elif setting.kind is GAP:
         how |= {"is_flag": False, "flag_value": "0", "callback": read_gap}
+    elif setting.kind is JOINT_WORDS:
+        how |= {"is_flag": False, "flag_value": "*", "callback": read_joints}
     elif setting.kind is VECTOR:
         how["callback"] = read_gravity
     elif setting.kind not in (TEXT, PAIR, NAMES):
@@ -71,6 +75,13 @@ def read_gap(ctx: click.Context, param: click.Parameter, value: str | None) -> f
     except ValueError:
         raise click.BadParameter(f"{value!r} is no gap in metres; give MODEL first, or --on-ground=0") from None
     return gap
+
+
+def read_joints(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Read names of joints that may be left out, in which case the next word is a MODEL."""
+    if value is not None and Path(value).suffix.lower() in (".urdf", ".xml", ".sdf", ".xacro", ".toml", ".h5"):
+        raise click.BadParameter(f"{value!r} names no joints; give MODEL first, or --assemble='*'")
+    return value
 
 
 def read_gravity(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:

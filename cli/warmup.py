@@ -17,6 +17,7 @@ from artsim.sim.foundation.jit import Entry, build
 from artsim.sim.foundation.records import WIDTH
 from artsim.sim.foundation.targets import LEVELS, level
 from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT
+from artsim.sim.ik.search_records import search_entry
 from artsim.sim.quantities.compute_records import COMPUTE, DERIVATIVE_ROWS
 from artsim.sim.quantities.pose_constraints import pose_entry
 from artsim.sim.quantities.program import EVALUATE
@@ -55,8 +56,8 @@ from artsim.sim.stepping.packs import (
     "--more",
     is_flag=True,
     help="Also those of other solvers and, for the default one, of damping and limits of links, --continuous, "
-    "rangefinders, delays, constraints of poses, derivatives and `artsim bench`, which are otherwise compiled at their "
-    "first use.",
+    "rangefinders, delays, constraints of poses, derivatives, `artsim ik` and `artsim bench`, which are otherwise "
+    "compiled at their first use.",
 )
 def warmup(levels: tuple[str, ...], into: Path | None, more: bool) -> None:
     """Compile the kernels that most runs, batches and rollouts need and that are not in the cache yet, in minutes."""
@@ -113,5 +114,6 @@ def _others() -> Iterator[tuple[Entry, int]]:
         yield simulate_entry(equipped, touching, clocked=True), 1
     for equipped in (False, True):
         yield pose_entry(equipped), 1
+        yield search_entry(equipped), WIDTH
     for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):
         yield entry, 1

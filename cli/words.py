@@ -21,7 +21,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import read_angles, record_names
 from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, matching_links, names_of, unmatched
-from artsim.sim.runs.setting import RATES, Kind
+from artsim.sim.runs.setting import COORDS, RATES, Kind
 from artsim.sim.runs.settings import DEFAULT_RECORD, SETTINGS
 
 _MOST_NUMBERS = 1 << 26  # bytes read at most from a file of numbers
@@ -57,8 +57,8 @@ def stored_by_name(name: str, value: Any, names: AllNames) -> Any:
 
 
 def _kind_of(option: str) -> Kind:
-    """The kind of a setting, or of accelerations, which only `artsim compute` takes."""
-    return RATES if option == "a0" else SETTINGS[option].kind
+    """The kind of a setting, or of what one command alone takes: accelerations (compute), a posture (ik)."""
+    return {"a0": RATES, "posture": COORDS}.get(option) or SETTINGS[option].kind
 
 
 def _read_numbers(name: str, words: tuple[str, ...], stored: Any, names: AllNames) -> dict[str, float]:

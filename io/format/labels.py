@@ -35,6 +35,7 @@ class Labels(NamedTuple):
     constraint: tuple[str, ...] = ()
     jacobian_link: tuple[int, ...] = ()
     jacobian_dof: tuple[int, ...] = ()
+    target_link: tuple[str, ...] = ()  # links whose poses are wanted in an inverse kinematics
     push: tuple[str, ...] = ()  # pushes of the samples of a rollout
     delayed_control: tuple[str, ...] = ()  # controls whose delay differs between samples
     control: tuple[str, ...] | None = None  # controls of the actuators; None: one per actuator
@@ -127,6 +128,7 @@ DIMENSIONS = {
     "direction": "direction of a contact",
     "contact_entry": "entry of a contact's warm-start record",
     "extreme": "figure of the run's summary",
+    "target_link": "link whose pose is wanted",
     "push": "push",
     "delayed_control": "delayed control",
 }

@@ -219,6 +219,44 @@ SAMPLES: dict[str, Variable] = {
     "batch/independent_force_units": line(
         "independent_dof", "1", "unit of each independent degree of freedom's force", dtype="str"
     ),
+    # configurations for poses of links
+    "ik/target_position": line(
+        "sample target_link xyz", "m", "wanted position", "of the target's frame, in the frame that the attribute names"
+    ),
+    "ik/target_quaternion": line(
+        "sample target_link quat", "1", "wanted rotation", "of the target's frame (w, x, y, z), likewise"
+    ),
+    "ik/qpos": line("sample coord", "{coord_units}", "position", "the configuration that was found"),
+    "ik/status": line(
+        "sample",
+        "1",
+        "whether the targets are reached",
+        "0 reached, 1 not reached: the nearest configuration that was found, 2 not reached and a loop or coupling open",
+        dtype="i1",
+    ),
+    "ik/position_error": line("sample", "m", "distance from the wanted position", "the largest of the targets"),
+    "ik/rotation_error": line("sample", "rad", "angle from the wanted rotation", "the largest of the targets"),
+    "ik/constraint_error": line("sample", "m or rad", "opening of loops and couplings", "the largest of them"),
+    "ik/depth": line(
+        "sample", "m", "depth of the deepest overlap of shapes", "0: none is inside another, or the ground; of --clear"
+    ),
+    "ik/iterations": line("sample", "1", "iterations from all starts", dtype="i8"),
+    "ik/attempts": line("sample", "1", "starts that were tried", dtype="i8"),
+    "ik/jump": line(
+        "sample",
+        "rad or m",
+        "largest change of a coordinate since the row before",
+        "of paths; of the first row: the start",
+    ),
+    "ik/coord_units": line("coord", "1", "unit of each position coordinate", dtype="str"),
+    "ik/dof_units": line("dof", "1", "unit of each degree of freedom's velocity", dtype="str"),
+    "ik/force_units": line("dof", "1", "unit of each degree of freedom's force", dtype="str"),
+    "ik/independent_dof_units": line(
+        "independent_dof", "1", "unit of each independent degree of freedom's velocity", dtype="str"
+    ),
+    "ik/independent_force_units": line(
+        "independent_dof", "1", "unit of each independent degree of freedom's force", dtype="str"
+    ),
     # many runs of one robot that differ in their start, inputs or parameters
     "rollout/time": TIME,
     **_RECORDED,

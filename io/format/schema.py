@@ -67,6 +67,9 @@ SAMPLE_CONTACT_TABLE = ("sample", *CONTACT_TABLE)
 BATCHED = _rows_of("batch", "sample")
 """Every variable of many configurations, in the order of the file."""
 
+IK_VARIABLES = _rows_of("ik", "sample")
+"""Every variable of an inverse kinematics, in the order of the file."""
+
 ROLLED = _rows_of("rollout", "sample")
 """Every variable of a rollout, in the order of the file."""
 

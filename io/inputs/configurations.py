@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from artsim.io.format import schema
 from artsim.io.format.labels import FIXED_LABELS
 from artsim.io.gate.gate import open_checked
 from artsim.io.gate.values import read_texts, reading
@@ -80,8 +81,8 @@ def open_input(
     """
     robot = _Robot.of(labels, links)
     with ExitStack() as stack:
-        name, inside, handle = _opened(text, stack)
-        kind = _kind_of(name, handle)
+        name, inside, handle = opened_input(text, stack)
+        kind = kind_of_input(name, handle)
         contents = _READERS[kind](_Opened(handle, name, inside, robot, stack))
         return _Configurations(kind, name, handle, contents, robot, needed, stack.pop_all(), wished)
 
@@ -106,7 +107,7 @@ class _Robot(NamedTuple):
         """Names of CSV columns; a missing wrench is zero."""
         entries: dict[str, Sequence[str]] = {name: self.names[dims[0]] for name, dims in INPUTS.items()}
         entries["wrench"] = [f"{link}.{axis}" for link in self.names["link"] for axis in self.names["wrench"]]
-        return Names(entries, optional=("wrench",), ignored={*QUANTITIES, "status"})
+        return Names(entries, optional=("wrench",), ignored={*QUANTITIES, "status", *schema.IK_VARIABLES})
 
 
 class _Opened(NamedTuple):
@@ -137,7 +138,7 @@ def is_stream(text: str) -> bool:
     return text == "-" or text.startswith(_STREAMS)
 
 
-def _opened(text: str, stack: ExitStack) -> tuple[str, str, int]:
+def opened_input(text: str, stack: ExitStack) -> tuple[str, str, int]:
     """Open the file; returns its name for messages, the path inside it, and the handle."""
     if is_stream(text):
         return _spooled_stream(text, stack)
@@ -179,7 +180,7 @@ def _spooled_stream(text: str, stack: ExitStack) -> tuple[str, str, int]:
     return name, "", file.fileno()
 
 
-def _kind_of(name: str, handle: int) -> str:
+def kind_of_input(name: str, handle: int) -> str:
     """The kind of a file by its suffix, that of a stream by its first bytes."""
     kind = None if name == "<stdin>" or name.startswith(_STREAMS) else _SUFFIXES.get(Path(name).suffix.lower())
     if kind is not None:
@@ -232,7 +233,7 @@ def _read_h5(given: _Opened) -> _Contents:
     path = Path(given.name)
     file = given.stack.enter_context(open_checked(path))
     with reading(path):
-        item = _find(file, given.name, given.inside)
+        item = object_at(file, given.name, given.inside)
         if isinstance(item, h5py.Dataset):
             group, datasets = item.parent, {"qpos": item}
         else:
@@ -240,11 +241,11 @@ def _read_h5(given: _Opened) -> _Contents:
             of_samples = "final_qpos" in group and group.name == "/rollout"  # of which the final states are taken
             keys = {name: f"final_{name}" if of_samples else name for name in INPUTS}
             datasets = {name: item[key] for name, key in keys.items() if _is_input(item.get(key))}
-        valid = _valid_rows(group)
+        valid = valid_rows(group)
         return _Contents(
-            {name: _stored_h5(path, dataset, valid) for name, dataset in datasets.items()},
+            {name: stored_dataset(path, dataset, valid) for name, dataset in datasets.items()},
             others=[name for name in group if name not in datasets],
-            labels=_h5_labels(path, group),
+            labels=labels_in(path, group),
             facts={"dataset": item.name},
         )
 
@@ -256,12 +257,14 @@ def _is_input(item: Any) -> bool:
     return isinstance(item, h5py.Dataset) and not (item.is_scale and item.dtype.kind in "OS")
 
 
-def _find(file: h5py.File, name: str, inside: str) -> h5py.Dataset | h5py.Group:
-    """The object at a path; without a path the rows of a run or batch, the samples of a rollout, else the root."""
+def object_at(file: h5py.File, name: str, inside: str) -> h5py.Dataset | h5py.Group:
+    """The object at a path; without a path the rows of a run, batch or ik, the samples of a rollout, else the root.
+
+    Raises UsageError."""
     import h5py
 
     if not inside:
-        return next((file[group] for group in ("trajectory", "batch", "rollout") if group in file), file["/"])
+        return next((file[group] for group in ("trajectory", "batch", "rollout", "ik") if group in file), file["/"])
     item = file["/"]
     for part in (part for part in inside.split("/") if part):
         if not isinstance(item, h5py.Group):
@@ -272,7 +275,7 @@ def _find(file: h5py.File, name: str, inside: str) -> h5py.Dataset | h5py.Group:
     return item
 
 
-def _valid_rows(group: h5py.Group) -> int | None:
+def valid_rows(group: h5py.Group) -> int | None:
     """The number of rows of a run that were written in full; None: all."""
     import h5py
 
@@ -282,7 +285,7 @@ def _valid_rows(group: h5py.Group) -> int | None:
     return None
 
 
-def _stored_h5(path: Path, dataset: h5py.Dataset, valid: int | None) -> Stored:
+def stored_dataset(path: Path, dataset: h5py.Dataset, valid: int | None) -> Stored:
     """A dataset, limited to its valid rows. Object types of h5py are texts: the gate accepts no others."""
     shape: tuple[int, ...] = dataset.shape or ()
     if valid is not None and len(shape) > 1:
@@ -312,11 +315,14 @@ class _Hdf5Rows:
                 self._dataset.read_direct(into, np.s_[start:stop])
 
 
-def _h5_labels(path: Path, group: h5py.Group) -> dict[str, tuple[str, ...]]:
+def labels_in(
+    path: Path, group: h5py.Group, dims: Sequence[str] = ("coord", "dof", "link")
+) -> dict[str, tuple[str, ...]]:
+    """The labels that a group has for these dimensions."""
     import h5py
 
     found = {}
-    for dim in ("coord", "dof", "link"):
+    for dim in dims:
         dataset = group.get(dim)
         if isinstance(dataset, h5py.Dataset) and dataset.ndim == 1 and dataset.dtype.kind in "SO":
             if dataset.size > _MAX_LABELS:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 
@@ -43,6 +43,19 @@ class Columns(NamedTuple):
 
     names: list[str]
     places: Mapping[str, list[int]]
+
+
+class Header(Protocol):
+    """The columns that a kind of file can have, by its first line."""
+
+    def is_header(self, words: Sequence[str]) -> bool:
+        """True for a row of names."""
+
+    def by_name(self, where: str, words: list[str]) -> Columns:
+        """The columns of a header. Raises ModelError."""
+
+    def by_order(self, where: str, count: int) -> Columns:
+        """The columns without a header. Raises ModelError."""
 
 
 class Names:
@@ -114,7 +127,7 @@ class CsvRows(NamedTuple):
     arrays: Mapping[str, Stored]
 
 
-def read_csv(stream: BinaryIO, name: str, names: Names) -> CsvRows:
+def read_csv(stream: BinaryIO, name: str, names: Header) -> CsvRows:
     """Parse a CSV file block by block into a temporary file per input.
 
     Raises ModelError with file, line and column; StorageError when there is no room for the rows.
@@ -165,7 +178,7 @@ def _blocks(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
         yield line, rest
 
 
-def _header(name: str, first: int, block: bytes, names: Names) -> tuple[Columns, int, bytes]:
+def _header(name: str, first: int, block: bytes, names: Header) -> tuple[Columns, int, bytes]:
     """The columns, and the remaining rows of the first block with the number of their first line."""
     start = 0
     for number, line in enumerate(block.split(b"\n"), first):

@@ -7,13 +7,13 @@ another block or input. A block is drawn whole even if only a part of it is requ
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, Labels, Model
+from artsim.sim.articulation.narrowed_limits import affinely_narrowed, finite_range
 from artsim.sim.articulation.turn_limits import follow_axes, within_turns
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -23,7 +23,6 @@ BLOCK = 4096  # rows; changing it changes the rows that a seed gives
 UNIFORM, NORMAL = "uniform-limits", "normal"
 DISTRIBUTIONS = (UNIFORM, NORMAL)
 _GROUP = 256  # rows scaled in one pass: its tables stay in the L1 cache
-_NO_LIMIT = 1e60  # some files write a huge number for no limit
 _SIGMAS = 6.0  # width of a normal coordinate's range [standard deviations]
 
 
@@ -217,28 +216,9 @@ def _couplings(model: Model) -> list[tuple[int, int, list[float]]]:
 
 def _ranges(model: Model) -> tuple[Array, Array]:
     """Lower and upper end (nq,) of each coordinate's range; those of quaternion entries are not used."""
-    low, high = _limits(model)
+    low, high = affinely_narrowed(model)
     lower, upper = -np.ones(model.body_coord[-1]), np.ones(model.body_coord[-1])
     for dof, coord in enumerate(model.dof_coord):
         if coord >= 0:
-            reach = 1.0 if model.dof_linear[dof] else math.pi
-            a, b = float(low[dof]), float(high[dof])
-            if math.isinf(a) and math.isinf(b):
-                a, b = -reach, reach
-            lower[coord] = b - reach if math.isinf(a) else a
-            upper[coord] = a + reach if math.isinf(b) else b
+            lower[coord], upper[coord] = finite_range(float(low[dof]), float(high[dof]), bool(model.dof_linear[dof]))
     return lower, upper
-
-
-def _limits(model: Model) -> tuple[Array, Array]:
-    """Limits (nv,), narrowed for leaders so that affine followers keep theirs; the last followers are visited first."""
-    low = np.where(model.lower < -_NO_LIMIT, -math.inf, model.lower)
-    high = np.where(model.upper > _NO_LIMIT, math.inf, model.upper)
-    for c in reversed(range(len(model.coupling_follower))):
-        f, l, p = model.coupling_follower[c], model.coupling_leader[c], model.coupling_polynomial[c]
-        if l >= 0 and p[1] and not p[2:].any():
-            ends = sorted(((low[f] - p[0]) / p[1], (high[f] - p[0]) / p[1]))
-            a, b = max(low[l], ends[0]), min(high[l], ends[1])
-            if a <= b:
-                low[l], high[l] = a, b
-    return low, high

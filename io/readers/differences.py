@@ -11,9 +11,9 @@ import numpy as np
 from artsim.io.format import schema
 from artsim.io.format.labels import DIMENSIONS, NUMBERED, Labels, labels_of
 from artsim.io.gate.values import read_count
-from artsim.io.readers.batch_recording import BatchRecording
 from artsim.io.readers.recording import Recording
 from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.readers.sampled_output import SampledOutput
 from artsim.sim.foundation.records import Array
 
 _BLOCK_BYTES = 1 << 22
@@ -192,7 +192,7 @@ def _entry_of_state(a: Recording, name: str, left: Array, right: Array) -> str:
 class Comparison:
     """Finds the first difference between a file and results computed again; its `step` is the sample."""
 
-    def __init__(self, stored: BatchRecording | RolloutRecording, tolerance: float) -> None:
+    def __init__(self, stored: SampledOutput, tolerance: float) -> None:
         """`tolerance`: 0 compares bytes; else the accepted difference, relative to a variable's largest value."""
         self._stored, self._tolerance = stored, tolerance
         self._found: list[Difference] = []

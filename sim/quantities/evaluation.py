@@ -6,7 +6,6 @@ depend neither on the block size nor on the number of threads.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec
 
@@ -17,6 +16,7 @@ from artsim.sim.articulation.slopes import make_slopes
 from artsim.sim.articulation.state import RobotBundle, make_joints, make_state, make_workspace
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.jit import Entry, bind_movable, disabled, point_at
+from artsim.sim.foundation.pieces import compute_in_pieces
 from artsim.sim.foundation.records import WIDTH, Array, Kind, aligned_zeros, allocate, kinds, zeros
 from artsim.sim.quantities.catalogue import (
     DERIVATIVES,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 _MAX_THREADS = 1024
-PIECE = 1024  # number of rows that a thread takes at a time
 _FIXED = {"xyz": 3, "quat": 4, "twist": 6, "wrench": 6}
 
 
@@ -270,25 +269,7 @@ class Workers:
 
     def run(self, rows: int) -> None:
         """Compute the first `rows` rows, a multiple of the width, in pieces that workers take as they become free."""
-        workers = self._workers
-        if len(workers) == 1 or rows <= PIECE:
-            bounds, call = workers[0]
-            bounds[0], bounds[1] = 0, rows
-            call()
-            return
-        starts = iter(range(0, rows, PIECE))  # next() on it is atomic under the GIL
-
-        def work(bounds: Array, call: Callable[[], None]) -> None:
-            for start in starts:
-                bounds[:] = (start, min(start + PIECE, rows))
-                call()
-
-        threads = [threading.Thread(target=work, args=worker) for worker in workers[1:]]
-        for thread in threads:
-            thread.start()
-        work(*workers[0])
-        for thread in threads:
-            thread.join()
+        compute_in_pieces(self._workers, rows)
 
 
 def _sizes(labels: Labels, links: int, constraints: int) -> dict[str, int]:

@@ -11,16 +11,17 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from artsim.sim.foundation.apart import available_cores
 from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.foundation.pieces import PIECE
 from artsim.sim.foundation.records import WIDTH, Array, address_of
 from artsim.sim.quantities.catalogue import OK
-from artsim.sim.quantities.evaluation import PIECE, Evaluation, Workers
+from artsim.sim.quantities.evaluation import Evaluation, Workers
 
 _REAL, _STATUS = np.dtype(np.float64), np.dtype(np.int64)
 _COPIED = 4 * WIDTH  # rows from which on a table's own arrays are used: to point at one takes as long as to copy these
@@ -30,26 +31,37 @@ _MOST_MEMORY = 1 << 28  # bytes of all kept scratch: a crowd of thousands of dof
 Given = Mapping[str, ArrayLike | None]
 
 
-class Evaluators:
+class Kept(Protocol):
+    """A holder of scratch that is kept between calls."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes of its scratch, roughly."""
+
+
+K = TypeVar("K", bound=Kept)
+
+
+class KeptScratch(Generic[K]):
     """The idle evaluators of a robot by request. Threads take one each, and give it back when its call is over.
 
     Every access is one operation of a dict or list, which is atomic. A copy or pickle of a robot starts without any.
     """
 
     def __init__(self) -> None:
-        self._idle: dict[Hashable, list[Evaluator]] = {}
+        self._idle: dict[Hashable, list[K]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Evaluators, ()
+        return KeptScratch, ()
 
-    def take(self, request: Hashable) -> Evaluator | None:
+    def take(self, request: Hashable) -> K | None:
         """An idle evaluator, which nobody else has; None if there is none."""
         try:
             return self._idle[request].pop()
         except (LookupError, TypeError):  # none, or a request that cannot be hashed, which is refused elsewhere
             return None
 
-    def give_back(self, request: Hashable, evaluator: Evaluator) -> None:
+    def give_back(self, request: Hashable, evaluator: K) -> None:
         """Keep an evaluator for later calls, if there is room."""
         idle = self._idle.get(request)
         if idle is None:

@@ -21,9 +21,11 @@ from artsim.sim.quantities.catalogue import OF_CONSTRAINTS, OF_DYNAMICS, resolve
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
+    from artsim.sim.ik.solver import PoseSearch
+    from artsim.sim.ik.wanted_poses import Target
     from artsim.sim.quantities.coordinates import LinkStates
     from artsim.sim.quantities.evaluation import Evaluation
-    from artsim.sim.quantities.evaluator import Evaluator, Evaluators
+    from artsim.sim.quantities.evaluator import Evaluator, KeptScratch
     from artsim.sim.quantities.inverse_dynamics import ContactPoint, InverseDynamics
     from artsim.sim.quantities.pose_constraints import PoseConstraints
 
@@ -203,10 +205,10 @@ class Robot:
         return len(self._pose_constraints(reduced=True).names) > 0
 
     @cached_property
-    def _evaluators(self) -> Evaluators:
-        from artsim.sim.quantities.evaluator import Evaluators
+    def _evaluators(self) -> KeptScratch[Evaluator]:
+        from artsim.sim.quantities.evaluator import KeptScratch
 
-        return Evaluators()
+        return KeptScratch()
 
     def _evaluator(
         self,
@@ -223,6 +225,82 @@ class Robot:
         wanted = names if isinstance(names, str) else tuple(name for name in names if name != "status")
         options = {"reduced": reduced, "at": at, "links": links, "packed": packed, "wrench": wrench}
         return Evaluator(lambda width: self.evaluation(wanted, width=width, **options), "status" in names)
+
+    def ik(
+        self,
+        targets: str | Target | Sequence[Target],
+        position: ArrayLike | None = None,
+        quaternion: ArrayLike | None = None,
+        *,
+        start: ArrayLike | None = None,
+        move: Sequence[str] | None = None,
+        posture: Mapping[str, float] | None = None,
+        tolerance: Sequence[float] = (1e-6, 1e-6),
+        attempts: int = 100,
+        iterations: int = 50,
+        seed: int = 0,
+        path: bool = False,
+        dt: float | None = None,
+        threads: int | None = None,
+    ) -> dict[str, Array]:
+        """Find configurations in which links have given poses: inverse kinematics, of one pose or of a table of poses.
+
+        Joint limits are kept, those of followers too; loops and couplings hold at every result (1e-10). A row whose
+        targets cannot be reached gives the nearest configuration that was found, and how far it is away.
+
+        Args:
+            targets: the name of a link, whose `position` and `quaternion` follow; or artsim.Target, or several.
+            position: (3,) or (N, 3) of the link's frame in the world [m]; None: any.
+            quaternion: (4,) or (N, 4) of its rotation (w, x, y, z), of unit length; None: any.
+            start: (nq,) or (N, nq), from which the search begins; default: the file's pose. Joints that the targets do
+                not need stay there, and so does what the targets leave open of the others, nearly.
+            move: names of the joints that may move; default: all that move a target, or a loop with them.
+            posture: coordinates by name that are wished for where the targets leave a choice.
+            tolerance: of positions [m] and of rotations [rad].
+            attempts: number of starts for each row: the given one, then configurations drawn within the limits.
+            iterations: largest number of steps from each.
+            seed: of the draws.
+            path: rows follow each other in time: each starts where the one before it ended.
+            dt: time between a row's start and the row [s]: joints go no farther than their velocity limits allow.
+            threads: number of threads, by default all cores that the process may use; results do not depend on it.
+
+        Returns:
+            name → (N, …), or (…) for a single pose: `qpos` (…, nq); `status`: 0 reached, 1 not reached, 2 not reached
+            with a loop or coupling open; `position_error` [m], `rotation_error` [rad] and `constraint_error` [m or
+            rad], the largest of each row, where asked for; `iterations`, `attempts`; of a path the `jump`, the largest
+            change of a coordinate since the row before.
+
+        Raises:
+            UsageError: an unknown link or joint, a wrong shape, a number that is not finite, a quaternion whose length
+                is not 1, a joint whose limits cannot be kept (balls).
+        """
+        from artsim.sim.ik.wanted_poses import target_list
+        from artsim.sim.quantities.reach import find_poses, pose_search
+
+        listed = target_list(targets, position, quaternion)
+        options: dict[str, Any] = {"move": move, "posture": posture, "tolerance": tolerance, "attempts": attempts}
+        options |= {"iterations": iterations, "seed": seed, "path": path, "dt": dt}
+        request = repr([(t.link, t.frame, t.places, t.turns, t.look_at is None, t.axis) for t in listed])
+        request += repr([(t.weight, t.rotation_weight) for t in listed]) + repr(options)
+        search = self._searches.take(request)
+        if search is None:
+            search = pose_search(self.articulation, self.compiled, self.equipped, listed, **options)
+        results = find_poses(self.compiled, search, listed, start, threads)
+        self._searches.give_back(request, search)
+        return results
+
+    @cached_property
+    def _searches(self) -> KeptScratch[PoseSearch]:
+        from artsim.sim.quantities.evaluator import KeptScratch
+
+        return KeptScratch()
+
+    @cached_property
+    def equipped(self) -> Equipped | None:
+        """What the robot carries beside its tree: tendons, actuators, loops, sensors; None: nothing."""
+        from artsim.sim.equipment.equip import equip
+
+        return equip(self.articulation, self.compiled)
 
     def to_independent(self, qpos: Array, qvel: Array | None = None, *, tolerance: float = 1e-9) -> tuple[Real, Real]:
         """Independent coordinates and velocities (nu,) from full ones (nq,), (nv,), without followers.
@@ -306,7 +384,6 @@ class Robot:
         return self._pose_constraints(reduced=reduced).names
 
     def _pose_constraints(self, *, reduced: bool) -> PoseConstraints:
-        from artsim.sim.equipment.equip import equip
         from artsim.sim.quantities.pose_constraints import PoseConstraints
 
         found = self.articulation
@@ -316,7 +393,7 @@ class Robot:
             or any(loop.active for loop in found.loops)
             or any(tendon.armature for tendon in found.tendons)
         ):
-            equipped = equip(found, self.compiled)
+            equipped = self.equipped
         return PoseConstraints(self.articulation, self.compiled, equipped, reduced=reduced)
 
     @cached_property
@@ -350,9 +427,7 @@ class Robot:
             or any(has_own_spring(joint) for joint in self.articulation.joints)
         ):
             return None
-        from artsim.sim.equipment.equip import equip
-
-        return equip(self.articulation, self.compiled)
+        return self.equipped
 
 
 def _vector(name: str, values: Array | None, size: int) -> Real:

@@ -27,22 +27,12 @@ import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.poses import body_poses
-from artsim.sim.foundation.jit import bind
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.collision_pairs import robots_of_links
-from artsim.sim.geometry.contacts import (
-    CONTACTS,
-    DETECT,
-    FOUND_CONTACTS,
-    TOUCHING,
-    ContactBundle,
-    Overlap,
-    Touching,
-    make_contact_work,
-    make_narrow,
-)
+from artsim.sim.geometry.contacts import Overlap, Touching
 from artsim.sim.quantities.robot import Robot
+from artsim.sim.runs.overlap_probe import Probe
 
 CONFIGURATIONS = 256
 _AT_ONCE = 32  # configurations in which bodies are placed at once: most pairs are parted by the first
@@ -84,12 +74,12 @@ def inseparable_pairs(robot: Robot, touching: Touching) -> Array:
     own: Array = (contacts.allowed == 0) & (group[:, None] == group) & (group >= 0)
     if not own.any():
         return np.zeros((0, 2), np.int64)
-    pairs = _Probe(touching, np.where(own, 0, -1)).overlapping(*body_poses(robot.model, robot.reference), hard=True)
+    pairs = Probe(touching, np.where(own, 0, -1)).overlapping(*body_poses(robot.model, robot.reference), hard=True)
     if not len(pairs):
         return pairs
     left = np.full_like(contacts.allowed, -1)
     _set_pairs(left, pairs, 0)
-    probe = _Probe(touching, left)
+    probe = Probe(touching, left)
     far = 3.0 * float(touching.shapes.reach[np.unique(pairs)].sum())  # parts whatever overlaps at 0
     table = configurations(robot.model, robot.reference, far)
     for start in range(0, len(table), _AT_ONCE):
@@ -168,51 +158,3 @@ def _let_follow(model: Model, table: Real) -> None:
     for follower, leader, p in (*eliminated, *rows * len(rows)):  # rows are not sorted leaders first
         at = table[:, model.dof_coord[leader]] if leader >= 0 else 0.0
         table[:, model.dof_coord[follower]] = np.polynomial.polynomial.polyval(at, p)
-
-
-# ------------------------------------------------------------------ overlaps
-
-
-class _Probe:
-    """Detects overlaps of pairs of shapes, given by a table as Contacts.allowed, which may change afterwards."""
-
-    def __init__(self, touching: Touching, allowed: Array) -> None:
-        contacts = touching.contacts
-        used = np.any(allowed >= 0, axis=1)
-        none = np.zeros(len(contacts.body))
-        self._touching = touching._replace(
-            contacts=contacts._replace(
-                allowed=allowed,
-                plane=contacts.plane[used[contacts.plane]],
-                solid=contacts.solid[used[contacts.solid]],
-                margin=none,
-                gap=none,
-                reach=none,
-            )
-        )
-        self._connect(64 + 4 * int(np.count_nonzero(used)))
-
-    def _connect(self, room: int) -> None:
-        self._work = make_contact_work(self._touching, room)
-        bundle = ContactBundle(self._touching.contacts, self._work)
-        self._detect = bind(DETECT, 1, bundle, make_narrow(self._touching), None)
-
-    def overlapping(self, rotation: Real, origin: Real, *, hard: bool = False) -> Array:
-        """The pairs (p, 2) that overlap by more than TOUCHING where bodies have these poses; `hard`: those whose
-        contact is hard."""
-        contacts = self._touching.contacts
-        turn = rotation[contacts.body]
-        position = origin[contacts.body] + np.einsum("nij,nj->ni", turn, contacts.place)
-        self._detect_at(position, turn @ contacts.turn)
-        while self._work.number[FOUND_CONTACTS] > self._work.number[CONTACTS]:
-            self._connect(2 * int(self._work.number[FOUND_CONTACTS]))
-            self._detect_at(position, turn @ contacts.turn)
-        work, count = self._work, int(self._work.number[CONTACTS])
-        deep = work.distance[:count] < -TOUCHING
-        if hard:
-            deep &= work.soft[:count] == 0
-        return np.unique(np.sort(work.shape[:count][deep], axis=1), axis=0)
-
-    def _detect_at(self, position: Real, rotation: Real) -> None:
-        self._work.position[:], self._work.rotation[:] = position, rotation
-        self._detect()

@@ -31,6 +31,7 @@ from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import NEWTON, SOLVERS, Solver
 from artsim.sim.run_data.run_records import TABLES_OF
 from artsim.sim.run_data.scratch import CROWD_TREES, NewtonWork, may_crowd
+from artsim.sim.runs.closed_start import assembled, told_of_lock
 from artsim.sim.runs.compiled_robot import compiled_robot, hard_axes, tied
 from artsim.sim.runs.compliances import common_erp, told_of_compliances, told_of_open_loops, with_constraint_names
 from artsim.sim.runs.configuration import RunConfig
@@ -314,8 +315,11 @@ def _plan_start(
     places = key.qpos, config.base_pose
     yielding = soft_limits(articulation, config, robot)
     qpos = initial_qpos(robot.compiled, config.q0, notes, *places, soft=soft, yielding=yielding)
-    if articulation.conventions.pose_drawn and not (key.qpos or soft):
+    if articulation.conventions.pose_drawn and not (key.qpos or soft or config.assemble):
         notes += moved_into_limits(robot.compiled, qpos)
+    if config.assemble is not None:
+        qpos = assembled(_with_limits(robot, config), equipped, config.assemble, config.q0, qpos)
+    notes += told_of_lock(robot, equipped, qpos)
     if equipped is not None:
         notes += told_of_open_loops(equipped, open_loops(model, equipped, qpos, 1e-3), common_erp(config))
     qvel = dof_values(config.v0, labels, "v0", np.array(key.qvel or np.zeros(robot.nv)))
@@ -485,6 +489,7 @@ def _resolved(config: RunConfig, robot: Robot, start: _Start) -> RunConfig:
         v0={name: float(start.qvel[k]) for k, name in enumerate(labels.dofs) if k not in dofs},
         base_pose={},  # q0 holds where the bases are
         on_ground=None,
+        assemble=None,
         activation=start.activation,
         control=start.control,
     )

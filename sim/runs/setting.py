@@ -133,6 +133,7 @@ WHOLE = Kind("whole", "a whole number", lambda value: isinstance(value, int) and
 NUMBER = Kind("number", "a number", is_number)
 TEXT = Kind("text", "a text", _is_text)
 GAP = NUMBER._replace(form="gap", metavar="[GAP]")
+JOINT_WORDS = TEXT._replace(form="joints", want="names of joints with commas between, or *", metavar="[JOINT,…]")
 VECTOR = Kind("vector", "three finite numbers X,Y,Z in m/s²", lambda v: _all_finite(v, 3), _as_tuple, "X,Y,Z")
 NAMES = _texts("names", "a list of names", "NAME,…")
 PUSHES = _texts("pushes", "a list of LINK=JX,JY,JZ@TIME", "LINK=JX,JY,JZ[,LX,LY,LZ]@TIME")

@@ -31,6 +31,7 @@ from artsim.sim.runs.setting import (
     FROM_0,
     GAINS,
     GAP,
+    JOINT_WORDS,
     LIMITS,
     METRES,
     NAMES,
@@ -122,6 +123,12 @@ class Settings:
         "Start a free base so that its lowest shape is GAP [m] above the ground; after --q0. Default: 0.",
         GAP,
         bounds=METRES,
+    )
+    assemble: str | None = COMMON(
+        None,
+        "Close loops and couplings before the first row, to 1e-12: by joints of these names or patterns; alone, or "
+        "with *, by all but free bases and those that --q0 gives.",
+        JOINT_WORDS,
     )
     torque: Value = COMMON(FORCES, "Constant joint force [N m, N].")
     target: Value = COMMON(
@@ -485,6 +492,7 @@ class RunSettings(TypedDict, total=False):
     q0: Values
     ground: bool
     on_ground: float | None
+    assemble: str | None
     torque: Values
     target: Values
     stiffness: Values

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from artsim.io.environments.vector_env import Environment, VectorEnvironment
     from artsim.io.readers.batch_recording import BatchRecording
+    from artsim.io.readers.ik_recording import IkRecording
     from artsim.io.readers.recording import Recording
     from artsim.io.readers.rollout_recording import RolloutRecording
     from artsim.io.rollouts.rollout import MemoryRollout
@@ -36,6 +37,7 @@ _LAZY = {
     "ArtsimError": "artsim.sim.foundation.errors",
     "BatchRecording": "artsim.io.readers.batch_recording",
     "ContactPoint": "artsim.sim.quantities.inverse_dynamics",
+    "IkRecording": "artsim.io.readers.ik_recording",
     "MissingInputError": "artsim.sim.foundation.errors",
     "ModelError": "artsim.sim.foundation.errors",
     "ModelWarning": "artsim.loaders.load_robot",
@@ -43,6 +45,7 @@ _LAZY = {
     "Robot": "artsim.sim.quantities.robot",
     "RolloutRecording": "artsim.io.readers.rollout_recording",
     "Simulation": "artsim.io.runs.stepping",
+    "Target": "artsim.sim.ik.wanted_poses",
     "StoppedError": "artsim.sim.foundation.errors",
     "UsageError": "artsim.sim.foundation.errors",
     "VectorSimulation": "artsim.io.rollouts.vector",
@@ -166,8 +169,8 @@ def make_env(
     return vector_environment(robot, described, num_envs, autoreset_mode=autoreset_mode, threads=threads)
 
 
-def open(path: str | PathLike[str]) -> Recording | BatchRecording | RolloutRecording:
-    """Open an output of `artsim run`, `batch` or `rollout` for reading, after checks that refuse malformed files."""
+def open(path: str | PathLike[str]) -> Recording | BatchRecording | IkRecording | RolloutRecording:
+    """Open an output of `artsim run`, `batch`, `ik` or `rollout` for reading; malformed files are refused."""
     from artsim.io.readers.open_output import open_output
 
     return open_output(path)

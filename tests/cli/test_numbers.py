@@ -73,6 +73,9 @@ WORDS = {
     "shard": "%/%",
     "until": "shoulder > %",
     "cost": "shoulder * %",
+    "pose": "%,0,0",
+    "posture": "shoulder=%",
+    "tolerance": "%,1e-6",
 }
 # options without numbers; those of files are tried in tests/test_manifest.py
 TEXTS = {
@@ -90,6 +93,7 @@ TEXTS = {
         "model",
         "models",
     ),
+    *("link", "move", "only", "frame", "assemble"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
 }
 LONG = {"steps", "duration", "samples", "pieces", "every", "shards", "grid", "fps"}

@@ -67,7 +67,8 @@ ROOMS: dict[str, set[str]] = {
         "contact",
     },
     "maximal": {"foundation", "articulation", "run_data", "geometry", "equipment"},
-    "quantities": {"foundation", "articulation", "equipment", "constraints", "maximal"},
+    "ik": {"foundation", "articulation", "equipment", "constraints"},
+    "quantities": {"foundation", "articulation", "equipment", "constraints", "maximal", "ik"},
     "runs": {
         "foundation",
         "articulation",
@@ -78,6 +79,7 @@ ROOMS: dict[str, set[str]] = {
         "contact",
         "stepping",
         "maximal",
+        "ik",
         "quantities",
     },
 }
@@ -307,7 +309,7 @@ def test_the_table_is_what_a_file_holds(run_file: Path, tmp_path: Path) -> None:
     rolled = tmp_path / "rolled.h5"
     artsim.rollout(scene, samples=2, steps=5, record=("contacts",), output=rolled)
     found |= checked_datasets(rolled, "contact/")
-    assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "rollout/", "shards/"))}
+    assert found == {path for path in schema.TABLE if not path.startswith(("batch/", "ik/", "rollout/", "shards/"))}
 
 
 def checked_datasets(output: Path, under: str = "") -> set[str]:
