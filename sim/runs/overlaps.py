@@ -84,12 +84,12 @@ def inseparable_pairs(robot: Robot, touching: Touching) -> Array:
     own: Array = (contacts.allowed == 0) & (group[:, None] == group) & (group >= 0)
     if not own.any():
         return np.zeros((0, 2), np.int64)
-    pairs = _Probe(touching, np.where(own, 0, -1)).overlapping(*body_poses(robot.model, robot.reference), hard=True)
+    pairs = Probe(touching, np.where(own, 0, -1)).overlapping(*body_poses(robot.model, robot.reference), hard=True)
     if not len(pairs):
         return pairs
     left = np.full_like(contacts.allowed, -1)
     _set_pairs(left, pairs, 0)
-    probe = _Probe(touching, left)
+    probe = Probe(touching, left)
     far = 3.0 * float(touching.shapes.reach[np.unique(pairs)].sum())  # parts whatever overlaps at 0
     table = configurations(robot.model, robot.reference, far)
     for start in range(0, len(table), _AT_ONCE):
@@ -173,7 +173,7 @@ def _let_follow(model: Model, table: Real) -> None:
 # ------------------------------------------------------------------ overlaps
 
 
-class _Probe:
+class Probe:
     """Detects overlaps of pairs of shapes, given by a table as Contacts.allowed, which may change afterwards."""
 
     def __init__(self, touching: Touching, allowed: Array) -> None:
@@ -200,6 +200,20 @@ class _Probe:
     def overlapping(self, rotation: Real, origin: Real, *, hard: bool = False) -> Array:
         """The pairs (p, 2) that overlap by more than TOUCHING where bodies have these poses; `hard`: those whose
         contact is hard."""
+        count = self._detected(rotation, origin)
+        deep = self._work.distance[:count] < -TOUCHING
+        if hard:
+            deep &= self._work.soft[:count] == 0
+        return np.unique(np.sort(self._work.shape[:count][deep], axis=1), axis=0)
+
+    def distances(self, rotation: Real, origin: Real) -> tuple[Array, Real]:
+        """The shapes (c, 2) of every contact where bodies have these poses, and their distance (c,) [m], below 0 where
+        they overlap."""
+        count = self._detected(rotation, origin)
+        return self._work.shape[:count].copy(), self._work.distance[:count].copy()
+
+    def _detected(self, rotation: Real, origin: Real) -> int:
+        """The number of contacts where bodies have these poses, all of them in the scratch."""
         contacts = self._touching.contacts
         turn = rotation[contacts.body]
         position = origin[contacts.body] + np.einsum("nij,nj->ni", turn, contacts.place)
@@ -207,11 +221,7 @@ class _Probe:
         while self._work.number[FOUND_CONTACTS] > self._work.number[CONTACTS]:
             self._connect(2 * int(self._work.number[FOUND_CONTACTS]))
             self._detect_at(position, turn @ contacts.turn)
-        work, count = self._work, int(self._work.number[CONTACTS])
-        deep = work.distance[:count] < -TOUCHING
-        if hard:
-            deep &= work.soft[:count] == 0
-        return np.unique(np.sort(work.shape[:count][deep], axis=1), axis=0)
+        return int(self._work.number[CONTACTS])
 
     def _detect_at(self, position: Real, rotation: Real) -> None:
         self._work.position[:], self._work.rotation[:] = position, rotation

@@ -1,0 +1,106 @@
+"""Frames for formats that have Euler angles, joints at their axes and one joint for a link."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from artsim.sim.articulation.description import Geom, Joint, Pose, Quaternion, Vector3
+from artsim.sim.articulation.pose_algebra import about, compose, conjugate, quaternion_from_rpy, rotate
+from artsim.sim.foundation.rotations import rotation_matrix
+
+EXACT = 4e-16  # largest deviation of a quaternion's numbers for which fewer digits of its angles are taken
+
+
+class Step(NamedTuple):
+    """A joint between two links of a chain: parent and child by name, the joint in the frame of its parent."""
+
+    joint: Joint
+    added: bool  # the child is a link that the robot does not have
+
+
+def rpy_of(q: Quaternion) -> Vector3:
+    """Roll, pitch and yaw [rad] of a rotation, with as few digits as say it."""
+    if q in ((1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0)):
+        return (0.0, 0.0, 0.0)
+    R = rotation_matrix(q)
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    s, c = math.sin(yaw), math.cos(yaw)
+    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
+    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    whole = (roll, pitch, yaw)
+    for digits in range(4, 17):
+        short = (float(f"{roll:.{digits}g}"), float(f"{pitch:.{digits}g}"), float(f"{yaw:.{digits}g}"))
+        short = tuple(0.0 if abs(angle) < 1e-16 else angle for angle in short)  # type: ignore[assignment]
+        if same_rotation(quaternion_from_rpy(*short), q):
+            return short
+    return whole
+
+
+def same_rotation(a: Quaternion, b: Quaternion) -> bool:
+    """True if two quaternions say one rotation, but for rounding."""
+    sign = 1.0 if sum(x * y for x, y in zip(a, b, strict=True)) >= 0 else -1.0
+    return max(abs(x - sign * y) for x, y in zip(a, b, strict=True)) <= EXACT
+
+
+def is_identity(pose: Pose) -> bool:
+    """True for a frame that lies in its parent."""
+    return pose.position == (0.0, 0.0, 0.0) and pose.rotation in ((1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0))
+
+
+def chain(above: Sequence[Joint], taken: set[str]) -> Iterator[Step]:
+    """The joints of a link as a chain of single ones, each at its axis; links are added between them.
+
+    A joint whose axis does not pass through the link's frame is followed by a fixed one. Coordinates stay what they
+    are: a joint with a reference begins where its coordinate is 0.
+    """
+    carried = Pose()  # of the body, in the frame of the last link
+    parent = above[0].parent
+    for count, joint in enumerate(above):
+        at = compose(compose(carried, joint.pose), Pose(joint.anchor))
+        carried = Pose(tuple(0.0 - x for x in joint.anchor))  # type: ignore[arg-type]
+        last = count == len(above) - 1 and is_identity(carried)
+        child = joint.child if last else free_name(f"{joint.name}_frame", taken)
+        yield Step(replace(joint, parent=parent, child=child, pose=at_zero(joint, at), anchor=(0.0, 0.0, 0.0)), not last)
+        parent = child
+    if not is_identity(carried):
+        link = above[-1].child
+        name = free_name(f"{link}_fixed", taken)
+        yield Step(Joint(name, "fixed", parent, link, carried, source=above[-1].source), False)
+
+
+def at_zero(joint: Joint, pose: Pose) -> Pose:
+    """The joint's frame where its coordinate is 0, of its frame in the file's pose."""
+    if not joint.reference:
+        return pose
+    x, y, z = joint.axis
+    if joint.kind == "prismatic":
+        r = joint.reference
+        return compose(pose, Pose((-r * x, -r * y, -r * z)))
+    return compose(pose, Pose(rotation=about(joint.axis, -joint.reference)))
+
+
+def free_name(wanted: str, taken: set[str]) -> str:
+    """A name that is not taken, which is then."""
+    while wanted in taken:
+        wanted += "_"
+    taken.add(wanted)
+    return wanted
+
+
+def plain_mesh(geom: Geom) -> Geom | None:
+    """The geom with the frame of its mesh (MJCF refpos, refquat) in its pose; None if only other points can say it."""
+    p, q = geom.mesh_pose.position, geom.mesh_pose.rotation
+    if geom.mesh_pose == Pose():
+        return geom
+    back = conjugate(q)
+    a, b, c = geom.scale
+    if a == b == c:
+        moved = rotate(back, (-a * p[0], -a * p[1], -a * p[2]))
+        return replace(geom, pose=compose(geom.pose, Pose(moved, back)), mesh_pose=Pose())
+    if q == (1.0, 0.0, 0.0, 0.0):
+        moved = (-a * p[0], -b * p[1], -c * p[2])
+        return replace(geom, pose=compose(geom.pose, Pose(moved)), mesh_pose=Pose())
+    return None
