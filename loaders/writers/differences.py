@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artsim.loaders.writers.losses import WHOLE, Losses, geom_name, name_of
-from artsim.sim.articulation.description import Articulation, Geom, Joint, Link, Loop, Pose
+from artsim.sim.articulation.description import Articulation, Geom, Inertial, Joint, Link, Loop, Pose
 from artsim.sim.articulation.pose_algebra import compose, conjugate
 from artsim.sim.foundation.rotations import rotation_matrix, symmetric
 
 TOLERANCE = 1e-9  # relative to the larger of 1 and the numbers compared
+MASSLESS = 1e-12  # [kg] below which a centre of mass is of no concern
 WORLD = "world"
 FRICTION = (1.0, 0.005, 0.0001)
 Fields = dict[str, Any]
@@ -36,6 +37,7 @@ class Difference(NamedTuple):
     before: Any
     after: Any
     told: bool
+    physical: bool  # of what was told: it affects motion, forces or contacts
 
 
 def differences(before: Articulation, after: Articulation, losses: Losses) -> list[Difference]:
@@ -45,14 +47,19 @@ def differences(before: Articulation, after: Articulation, losses: Losses) -> li
     for key, fields in first.items():
         kind, name = key
         if key not in second:
-            told = losses.covers(kind, name, WHOLE) or losses.covers(kind, name, "name")
-            found.append(Difference(kind, name, WHOLE, "there", "missing", told))
+            found.append(difference(losses, kind, name, "name", "there", "missing"))
             continue
         for field, value, other in unequal(fields, second[key]):
-            found.append(Difference(kind, name, field, value, other, losses.covers(kind, name, field)))
+            found.append(difference(losses, kind, name, field, value, other))
     for kind, name in second.keys() - first.keys():
-        found.append(Difference(kind, name, WHOLE, "missing", "there", losses.covers(kind, name, WHOLE)))
+        found.append(difference(losses, kind, name, WHOLE, "missing", "there"))
     return found
+
+
+def difference(losses: Losses, kind: str, name: str, field: str, before: Any, after: Any) -> Difference:
+    """A difference, with the loss that told of it."""
+    loss = losses.of(kind, name, field)
+    return Difference(kind, name, field, before, after, loss is not None, loss is None or loss.physical)
 
 
 def unequal(first: Fields, second: Fields) -> Iterator[tuple[str, Any, Any]]:
@@ -91,7 +98,7 @@ def described(
         up = above.get(link.name, WORLD)
         while up != WORLD and up not in names:
             up = above.get(up, WORLD)
-        items["link", link.name] = {**link_fields(link, robot), "parent": up}
+        items["link", link.name] = {**link_fields(link), "parent": up}
     for joint in robot.joints:
         if joint.kind != "fixed":
             items["joint", joint.name] = joint_fields(joint)
@@ -114,7 +121,7 @@ def described(
     ):
         for part in parts:
             items[kind, name_of(part)] = dict(flat(part))
-    for pair in robot.no_contact:
+    for pair in robot.no_contact if "sdf" not in (robot.format, other.format) else ():  # the table of pairs has them
         items["excluded pair", " - ".join(sorted(pair))] = {}
     items["option", ""] = option_fields(robot)
     add_geoms(robot, other, losses, items, second=second)
@@ -129,15 +136,15 @@ def ancestors(robot: Articulation) -> dict[str, str]:
     return above
 
 
-def link_fields(link: Link, robot: Articulation) -> Fields:
+def link_fields(link: Link) -> Fields:
     """Mass, centre of mass, inertia about it in link axes, and the share of the weight that is compensated."""
     inertial = link.inertial
-    if link.name == WORLD or inertial is None or not (inertial.mass or any(inertial.inertia)):
-        return {"gravity_compensation": link.gravity_compensation}
+    if link.name == WORLD or inertial is None:
+        inertial = Inertial(0.0)
     R = rotation_matrix(inertial.pose.rotation)
     return {
         "inertial.mass": np.array([inertial.mass]),
-        "inertial.centre": np.array(inertial.pose.position if inertial.mass else (0.0, 0.0, 0.0)),
+        "inertial.centre": np.array(inertial.pose.position if inertial.mass > MASSLESS else (0.0, 0.0, 0.0)),
         "inertial.inertia": R @ symmetric(inertial.inertia) @ R.T,
         "gravity_compensation": link.gravity_compensation,
     }
@@ -240,7 +247,7 @@ def geom_fields(geom: Geom) -> Fields:
         fields["mesh"] = mesh_content(geom)
         fields["most_hull_vertices"] = geom.most_hull_vertices
     else:
-        fields["size"] = geom.size[:2] if geom.kind == "plane" else geom.size
+        fields["size"] = () if geom.kind == "plane" else geom.size  # a plane has no end where it touches
         fields["pose"] = pose_fields(geom.pose)
     if geom.kind == "heightfield":
         lowest = min(map(min, geom.heights), default=0.0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from artsim.sim.articulation.description import Geom, Joint, Pose, Quaternion, Vector3
 from artsim.sim.articulation.pose_algebra import about, compose, conjugate, quaternion_from_rpy, rotate
-from artsim.sim.foundation.rotations import rotation_matrix
+from artsim.sim.foundation.rotations import frame_with_z, rotation_matrix
 
 EXACT = 4e-16  # largest deviation of a quaternion's numbers for which fewer digits of its angles are taken
 
@@ -50,25 +50,46 @@ def is_identity(pose: Pose) -> bool:
     return pose.position == (0.0, 0.0, 0.0) and pose.rotation in ((1.0, 0.0, 0.0, 0.0), (-1.0, 0.0, 0.0, 0.0))
 
 
-def chain(above: Sequence[Joint], taken: set[str]) -> Iterator[Step]:
-    """The joints of a link as a chain of single ones, each at its axis; links are added between them.
+def chain(above: Sequence[Joint], taken: set[str], *, anchored: bool = False) -> Iterator[Step]:
+    """The joints of a link as a chain of single ones; links are added between them.
 
-    A joint whose axis does not pass through the link's frame is followed by a fixed one. Coordinates stay what they
-    are: a joint with a reference begins where its coordinate is 0.
+    `anchored`: joints may stand beside the frames of their links. Otherwise a joint whose axis does not pass through
+    the link's frame is followed by a fixed one. Coordinates stay what they are: a joint with a reference begins where
+    its coordinate is 0.
     """
     carried = Pose()  # of the body, in the frame of the last link
     parent = above[0].parent
     for count, joint in enumerate(above):
-        at = compose(compose(carried, joint.pose), Pose(joint.anchor))
-        carried = Pose(tuple(0.0 - x for x in joint.anchor))  # type: ignore[arg-type]
+        anchor, back = Pose(joint.anchor), Pose(tuple(0.0 - x for x in joint.anchor))  # type: ignore[arg-type]
+        at = at_zero(joint, compose(compose(carried, joint.pose), anchor))
+        carried = Pose() if anchored else back
         last = count == len(above) - 1 and is_identity(carried)
         child = joint.child if last else free_name(f"{joint.name}_frame", taken)
-        yield Step(replace(joint, parent=parent, child=child, pose=at_zero(joint, at), anchor=(0.0, 0.0, 0.0)), not last)
+        pose = compose(at, back) if anchored and any(joint.anchor) else at
+        kept = joint.anchor if anchored else (0.0, 0.0, 0.0)
+        yield Step(replace(joint, parent=parent, child=child, pose=pose, anchor=kept), not last)
         parent = child
     if not is_identity(carried):
         link = above[-1].child
         name = free_name(f"{link}_fixed", taken)
         yield Step(Joint(name, "fixed", parent, link, carried, source=above[-1].source), False)
+
+
+def planar_parts(joint: Joint) -> list[Joint]:
+    """Two slides and a hinge with the coordinates of a planar joint."""
+    columns = frame_with_z(joint.axis).T.tolist()
+    parts: list[Joint] = []
+    for name, column in zip(("x", "y", "angle"), columns, strict=True):
+        parts.append(
+            replace(
+                joint,
+                name=f"{joint.name}.{name}",
+                kind="revolute" if name == "angle" else "prismatic",
+                pose=Pose() if parts else joint.pose,
+                axis=(column[0], column[1], column[2]),
+            )
+        )
+    return parts
 
 
 def at_zero(joint: Joint, pose: Pose) -> Pose:

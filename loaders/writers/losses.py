@@ -56,7 +56,8 @@ class Losses:
 
     def __init__(self) -> None:
         self.entries: list[Loss] = []
-        self.known: set[tuple[str, str, str]] = set()
+        self.known: dict[tuple[str, str, str], Loss] = {}
+        self.names: dict[tuple[str, str], str] = {}  # the robot's names of renamed items, by kind and written name
 
     def add(
         self, outcome: Outcome, kind: str, name: str, field: str, told: str, *, physical: bool = True
@@ -64,8 +65,8 @@ class Losses:
         """Tell of a loss once per item and field."""
         key = (kind, name, field)
         if key not in self.known:
-            self.known.add(key)
-            self.entries.append(Loss(outcome, kind, name, field, told, physical))
+            self.known[key] = loss = Loss(outcome, kind, name, field, told, physical and outcome != "added")
+            self.entries.append(loss)
 
     def lost(self, kind: str, name: str, field: str, told: str, *, physical: bool = True) -> None:
         """Tell of a field that is not said."""
@@ -75,16 +76,26 @@ class Losses:
         """Tell of a field that is said with another value."""
         self.add("changed", kind, name, field, told, physical=physical)
 
+    def rename(self, kind: str, name: str, written: str, why: str) -> None:
+        """Tell of another name."""
+        self.names[kind, written] = name
+        self.changed(kind, name, "name", f"is called {written!r}, {why}", physical=False)
+
     def covers(self, kind: str, name: str, field: str) -> bool:
         """True if a difference of this field was told."""
-        return not self.known.isdisjoint(
-            (kind, of, what) for of in (name, "") for what in (field, field.partition(".")[0], WHOLE)
-        )
+        return self.of(kind, name, field) is not None
+
+    def of(self, kind: str, name: str, field: str) -> Loss | None:
+        """The loss that tells of a field, of one that holds it, or of the whole item; None without one."""
+        parts = field.split(".")
+        fields = [".".join(parts[:n]) for n in range(len(parts), 0, -1)] + [WHOLE]
+        keys = ((kind, of, what) for of in dict.fromkeys((name, "")) for what in fields)
+        return next((self.known[key] for key in keys if key in self.known), None)
 
     @property
     def physical(self) -> list[Loss]:
         """The losses that affect motion, forces or contacts; what was only added is none."""
-        return [loss for loss in self.entries if loss.physical and loss.outcome != "added"]
+        return [loss for loss in self.entries if loss.physical]
 
 
 def items_of(articulation: Articulation) -> Iterator[tuple[str, str, Any]]:
@@ -129,7 +140,7 @@ def tell_unsaid(articulation: Articulation, said: Said, losses: Losses) -> None:
             for path, value in unsaid_fields(item, said):
                 losses.lost(kind, name, path, f"{path} {shown(value)} is not said", physical=is_physical(path))
     for path, value in unsaid_fields(articulation.options, said):
-        losses.lost("option", path, path, f"{shown(value)} is not said")
+        losses.lost("option", "", path, f"{path} {shown(value)} is not said")
     for ignored in articulation.ignored:
         losses.lost("reading", "", ignored.what, f"{ignored.what} is not kept: {ignored.why}", physical=False)
 

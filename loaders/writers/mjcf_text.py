@@ -16,7 +16,9 @@ from artsim.loaders.elements import LARGEST, Element
 from artsim.loaders.inertia import breaks_triangle, nearest_possible, principal_moments
 from artsim.loaders.mjcf.mass import LEAST, Six, along_axes, has_inertia
 from artsim.loaders.mjcf.option import INTEGRATORS
+from artsim.loaders.mjcf.velocity_limits import VELOCITY_LIMIT
 from artsim.loaders.writers.elements_out import IDENTITY, add, document, number, say, say_pose
+from artsim.loaders.writers.frames_out import planar_parts
 from artsim.loaders.writers.losses import WHOLE, Losses, Said, geom_name, tell_unsaid
 from artsim.loaders.writers.mesh_files import MeshFiles, absence
 from artsim.loaders.writers.mjcf_equipment import EQUIPMENT_SAID, write_equipment
@@ -42,6 +44,7 @@ WORLD = "world"
 FORMATS = (".stl", ".obj", ".msh")  # that MuJoCo reads
 TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "ball": "ball", "free": "free"}
 GHOST = 10 * LEAST  # [kg, kg m²] of a moving body without inertia, which MuJoCo refuses
+POSITIVE = 1e-13  # [kg m²] of a moment, below which MuJoCo takes fullinertia for one of no body
 ROUNDING = 1e-12  # share of the largest moment by which an inertia is inside what bodies can have
 NOTICED = 1e-10  # share of the largest moment by which an inertia may be raised without a word
 SAID: Said = {
@@ -50,7 +53,7 @@ SAID: Said = {
     "Link": frozenset("name inertial geoms self_collide model gravity_compensation".split()),
     "Inertial": frozenset("mass pose inertia".split()),
     "Joint": frozenset(
-        "name kind parent child pose axis anchor lower upper turning effort actuator_range damping "
+        "name kind parent child pose axis anchor lower upper turning effort velocity actuator_range damping "
         "actuator_gravity_compensation damping_polynomial friction stiffness stiffness_polynomial spring_reference "
         "reference armature limit_softness limit_margin friction_softness".split()
     ),
@@ -97,6 +100,7 @@ def mjcf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     root = etree.Element("mujoco", model=robot.name)
     add(root, "compiler", angle="radian", inertiafromgeom="false")
     write_options(robot, root, losses)
+    write_velocities(robot, root)
     file = MjcfText(robot, losses, meshes, root, add(root, "asset"))
     write_bodies(file)
     write_equipment(robot, root, losses)
@@ -104,6 +108,14 @@ def mjcf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     for empty in [element for element in root if not len(element) and not element.attrib]:
         root.remove(empty)
     return document(root)
+
+
+def write_velocities(robot: Articulation, root: Element) -> None:
+    """<custom>: velocity limits, which MuJoCo does not have, as numbers of a name that artsim reads."""
+    section = add(root, "custom")
+    for joint in robot.joints:
+        if joint.velocity is not None and joint.kind in ("revolute", "continuous", "prismatic"):
+            add(section, "numeric", name=f"{VELOCITY_LIMIT}{joint.name}", data=joint.velocity)
 
 
 def write_options(robot: Articulation, root: Element, losses: Losses) -> None:
@@ -203,7 +215,7 @@ def write_body(file: MjcfText, link: Link, above: list[Joint], poses: dict[str, 
     name = link.name
     if name == WORLD:
         name = "world_"
-        file.losses.changed("link", link.name, "name", "is called 'world_', since MJCF's world has that name")
+        file.losses.rename("link", link.name, name, "since MJCF's world has its name")
     body = add(file.bodies.get(parent, file.bodies[WORLD]), "body", name=name)
     file.bodies[link.name] = body
     say_pose(body, pose)
@@ -234,7 +246,7 @@ def write_inertial(file: MjcfText, link: Link, body: Element, *, still: bool) ->
         file.losses.changed("link", link.name, "inertial", told)
     xx, xy, xz, yy, yz, zz = inertial.inertia
     element = add(body, "inertial", pos=inertial.pose.position, mass=inertial.mass)
-    if (xy, xz, yz) == (0.0, 0.0, 0.0) or principal_moments(inertial.inertia)[0] < LEAST:
+    if (xy, xz, yz) == (0.0, 0.0, 0.0) or principal_moments(inertial.inertia)[0] < POSITIVE:
         inertial = along_axes(inertial)
         say(element, "quat", inertial.pose.rotation, IDENTITY)
         say(element, "diaginertia", tuple(max(inertial.inertia[k], 0.0) for k in (0, 3, 5)))
@@ -312,6 +324,9 @@ def write_joint(file: MjcfText, joint: Joint, body: Element) -> None:
         bounds = (-joint.effort, joint.effort)
     elif not scalar and joint.effort is not None:
         file.losses.lost("joint", joint.name, "effort", f"effort {joint.effort:g} is not said of a {joint.kind} joint")
+    if not scalar and joint.velocity is not None:
+        told = f"velocity {joint.velocity:g} is not said of a {joint.kind} joint"
+        file.losses.lost("joint", joint.name, "velocity", told)
     say(element, "actuatorfrcrange", bounds)
     say(element, "actuatorgravcomp", joint.actuator_gravity_compensation, False)
 
@@ -373,20 +388,9 @@ def say_softness(element: Element, softness: Softness, reference: str, impedance
 
 def write_planar(file: MjcfText, joint: Joint, body: Element) -> None:
     """Two slides and a hinge with the coordinates of a planar joint."""
-    from artsim.sim.foundation.rotations import frame_with_z
-
     file.losses.changed("joint", joint.name, WHOLE, "is planar: two slides and a hinge stand for it", physical=False)
-    columns = frame_with_z(joint.axis).T.tolist()
-    for name, column in zip(("x", "y", "angle"), columns, strict=True):
-        kind = "revolute" if name == "angle" else "prismatic"
-        part = replace(
-            joint,
-            name=f"{joint.name}.{name}",
-            kind=kind,
-            axis=tuple(column),
-            lower=None,
-            upper=None,
-        )
+    for part in planar_parts(joint):
+        file.losses.add("added", "joint", part.name, WHOLE, f"is a part of planar joint {joint.name!r}")
         write_joint(file, part, body)
 
 

@@ -12,6 +12,7 @@ from lxml import etree
 
 from artsim.loaders.elements import Element
 from artsim.loaders.loop_motion import FREE
+from artsim.loaders.urdf_joint import FAR
 from artsim.loaders.writers.elements_out import add, document, numbers, say
 from artsim.loaders.writers.frames_out import chain, plain_mesh, rpy_of
 from artsim.loaders.writers.losses import WHOLE, Losses, Said, geom_name, name_of, tell_unsaid
@@ -35,7 +36,6 @@ from artsim.sim.foundation.errors import UsageError
 WORLD = "world"
 FORMATS = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf")
 FRICTION = (1.0, 0.005, 0.0001)  # of geoms that give none
-FAR = 1e10  # [m or rad] where a limit is that a joint does not have
 TYPES = {"free": "floating", "ball": "spherical"}
 SINGLE = ("revolute", "continuous", "prismatic")
 LOOP_TYPES = {"connect": "spherical", "weld": "fixed", "hinge": "revolute", "joint": "joint"}
@@ -91,7 +91,7 @@ def urdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     write_extensions(file)
     tell_unsaid(robot, SAID, losses)
     for pair in robot.no_contact:
-        losses.lost("excluded pair", name_of(pair), WHOLE, "is not said; an SRDF can")
+        losses.lost("excluded pair", name_of(pair), WHOLE, "is not said", physical=False)  # where it counts, tell_contacts does
     return document(root)
 
 
@@ -171,6 +171,9 @@ def write_joint(file: UrdfText, joint: Joint) -> None:
     add(element, "parent", link=joint.parent)
     add(element, "child", link=joint.child)
     if kind in ("fixed", "free"):
+        for name in ("damping", "friction", "effort", "velocity"):
+            if getattr(joint, name):
+                file.losses.lost("joint", joint.name, name, f"{name} {getattr(joint, name):g} is not said of a free joint")
         return
     if kind == "ball":
         write_turn_limits(file, joint, element)
@@ -192,9 +195,6 @@ def write_limit(file: UrdfText, joint: Joint, kind: str, element: Element) -> No
     """<limit>; 0 stands for bounds that the joint does not have, as urdfdom wants both."""
     lower, upper, effort = joint.lower, joint.upper, effort_of(file, joint)
     if kind == "prismatic" or (kind == "revolute" and (lower is None or upper is None)):
-        for name, value in (("lower", lower), ("upper", upper)):
-            if value is None:
-                file.losses.changed("joint", joint.name, name, f"has no {name} limit: it is {FAR:g}")
         lower, upper = -FAR if lower is None else lower, FAR if upper is None else upper
     if lower is None and effort is None and joint.velocity is None:
         return
@@ -266,8 +266,6 @@ def write_geom(file: UrdfText, link: Link, geom: Geom, count: int, parent: Eleme
     if absent and not geom.mesh_uri:
         losses.lost("geom", called, WHOLE, f"its mesh {absent}; it is left out", physical=geom.role == "collision")
         return
-    if geom.kind == "plane" and any(geom.size[:2]):
-        losses.lost("geom", called, "size", "is a plane without end in a URDF", physical=False)
     if geom.kind == "mesh" and not absent:
         plain = plain_mesh(geom)
         geom = placed_points(geom) if plain is None else plain

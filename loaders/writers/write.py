@@ -16,10 +16,10 @@ from artsim.loaders.writers.mesh_files import MeshFiles, Placing
 from artsim.loaders.writers.proof import Proof, prove
 from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.foundation.errors import OutputError, UsageError, nearest
+from artsim.sim.foundation.errors import ModelError, OutputError, UsageError, nearest
 from artsim.sim.geometry.collision_pairs import collision_pairs
 
-SUFFIXES = {".xml": "mjcf", ".mjcf": "mjcf", ".urdf": "urdf"}
+SUFFIXES = {".xml": "mjcf", ".mjcf": "mjcf", ".urdf": "urdf", ".sdf": "sdf"}
 MOST_TOLD = 6  # losses that a refusal lists
 Writer = Callable[[Articulation, Losses, MeshFiles], str]
 
@@ -46,7 +46,7 @@ def write_articulation(
 
     Args:
         robot: the description of a single robot or world.
-        path: .xml or .mjcf for MJCF.
+        path: .xml or .mjcf for MJCF, .urdf, .sdf.
         force: replace a file that exists.
         strict: refuse what the format does not say.
         meshes: "copy" puts them in a folder meshes beside the file, "path" names them where they are.
@@ -64,11 +64,12 @@ def write_articulation(
     losses = Losses()
     files = MeshFiles(place.parent, meshes, formats_of(format_))
     text = writer_of(format_)(robot, losses, files)
-    if format_ == "mjcf" and touches_itself(robot):
-        excluded = too_many_pairs(robot, text, place)
+    if format_ == "mjcf" and robot.format != "mjcf":
+        excluded = sorted(touching_links(read_back(text, place, robot)) - touching_links(robot))
         for pair in excluded:
-            losses.add("added", "excluded pair", name_of(pair), WHOLE, "says that links with a joint between do not touch")
+            losses.add("added", "excluded pair", name_of(pair), WHOLE, "do not touch, which other rules say in MJCF")
         text = writer_of(format_)(replace(robot, no_contact=(*robot.no_contact, *excluded)), losses, files)
+    tell_contacts(robot, read_back(text, place, robot), losses)
     if strict and losses.physical:
         refuse_losses(place, losses)
     try:
@@ -85,21 +86,26 @@ def check_written(robot: Articulation, place: Path, losses: Losses) -> Proof:
     return prove(robot, after, losses)
 
 
-def touches_itself(robot: Articulation) -> bool:
-    """True if links of the robot may touch each other by other rules than MJCF's."""
-    return robot.format != "mjcf" and (robot.self_collide or any(link.self_collide for link in robot.links))
+def read_back(text: str, place: Path, robot: Articulation) -> Articulation:
+    """The robot that a text says, without its meshes, before there is a file."""
+    return load_text(text, name=str(place), path=place, base=robot.base, meshes=False)
 
 
-def too_many_pairs(robot: Articulation, text: str, place: Path) -> list[tuple[str, str]]:
-    """The pairs of links that touch by the rules of MJCF but not by those of the robot's own format."""
-    after = load_text(text, name=str(place), path=place, base=robot.base, mesh_root=Path(place.anchor or "/"))
-    before, now = (touching_links(one) for one in (robot, after))
-    return sorted(pair for pair in now - before)
+def tell_contacts(before: Articulation, after: Articulation, losses: Losses) -> None:
+    """Tell of links that touch by the rules of one format and not by those of the other."""
+    first, second = touching_links(before), touching_links(after)
+    for pair in sorted(first - second):
+        losses.lost("contact", name_of(pair), WHOLE, "touch no longer, by the rules of this format")
+    for pair in sorted(second - first):
+        losses.changed("contact", name_of(pair), WHOLE, "touch, by the rules of this format")
 
 
 def touching_links(robot: Articulation) -> set[tuple[str, str]]:
     """The pairs of links of which any geoms may touch."""
-    table = collision_pairs(robot, compile_model(robot))
+    try:
+        table = collision_pairs(robot, compile_model(robot))
+    except ModelError:  # which a run refuses, too
+        return set()
     names = [robot.links[link].name for link, _ in table.geoms]
     found = ((names[a], names[b]) for a, b in np.argwhere(np.triu(table.allowed)).tolist())
     return {(min(pair), max(pair)) for pair in found}
@@ -116,17 +122,18 @@ def format_of(path: Path) -> str:
 
 def formats_of(format_: str) -> tuple[str, ...]:
     """The suffixes of meshes that readers of a format read."""
-    from artsim.loaders.writers import mjcf_text, urdf_text
+    from artsim.loaders.writers import mjcf_text, sdf_text, urdf_text
 
-    return {"mjcf": mjcf_text.FORMATS, "urdf": urdf_text.FORMATS}[format_]
+    return {"mjcf": mjcf_text.FORMATS, "urdf": urdf_text.FORMATS, "sdf": sdf_text.FORMATS}[format_]
 
 
 def writer_of(format_: str) -> Writer:
     """The writer of a format."""
     from artsim.loaders.writers.mjcf_text import mjcf_text
+    from artsim.loaders.writers.sdf_text import sdf_text
     from artsim.loaders.writers.urdf_text import urdf_text
 
-    return {"mjcf": mjcf_text, "urdf": urdf_text}[format_]
+    return {"mjcf": mjcf_text, "urdf": urdf_text, "sdf": sdf_text}[format_]
 
 
 def refuse_place(place: Path, *, force: bool) -> None:

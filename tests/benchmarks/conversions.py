@@ -58,14 +58,19 @@ def convert(before: Articulation, formats: Sequence[str], folder: Path) -> Outco
         except ArtsimError as error:
             return Outcome("not read", [reason(str(error))], losses.entries, False)
     proof = prove(before, robot, losses)
-    return Outcome(word_of(proof), [*reasons_of(proof)], losses.entries, core_of(proof))
+    return Outcome(word_of(proof, losses), [*reasons_of(proof)], losses.entries, core_of(proof))
 
 
-def word_of(proof: Proof) -> str:
-    """Equal, told or not told."""
+def word_of(proof: Proof, losses: Losses) -> str:
+    """Equal (names and looks do not count), equal but for meshes that are absent, told, or not told."""
     if not proof.holds:
         return "not told"
-    return "equal" if all(row.equal for row in proof.rows) and not proof.differences else "told"
+    physical = [d for d in proof.differences if d.physical]
+    if all(row.equal for row in proof.rows) and not physical:
+        return "equal"
+    of_mesh = [loss for d in physical if (loss := losses.of(d.kind, d.name, d.field)) and "at hand" in loss.told]
+    rows = all(row.equal or row.subject == "geoms" for row in proof.rows)
+    return "equal but absent meshes" if rows and len(of_mesh) == len(physical) else "told"
 
 
 def core_of(proof: Proof) -> bool:
@@ -76,6 +81,8 @@ def core_of(proof: Proof) -> bool:
 def reasons_of(proof: Proof) -> Iterator[str]:
     """What differs, without names."""
     for difference in proof.differences:
+        if not difference.physical:
+            continue
         told = "told" if difference.told else "NOT TOLD"
         yield f"{told}: {difference.kind} {difference.field}"
     for row in proof.rows:
@@ -148,7 +155,7 @@ def main() -> None:
                             reasons[way][f"{program}: {why}"].append(entry["id"])
             lines.append(json.dumps([entry["id"], way, outcome.word, sorted(set(outcome.reasons))]))
     for way, row in counts.items():
-        total = sum(row[word] for word in ("equal", "told", "not told", "refused", "not read", "crashed"))
+        total = sum(row[word] for word in ("equal", "equal but absent meshes", "told", "not told", "refused", "not read", "crashed"))
         print(f"== {way}: {total} models; " + ", ".join(f"{n} {word}" for word, n in row.most_common()))
         for why, models in sorted(reasons[way].items(), key=lambda pair: -len(pair[1]))[: words.show]:
             print(f"  {len(models):4} {why}   ({models[0]})")
