@@ -141,8 +141,8 @@ def read_turn_limits(reading: Reading, element: Element | None, joint: Joint) ->
 
 
 def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float | None, float | None]:
-    """The range of lower and upper; a missing bound is 0, as in urdfdom, and one beyond FAR is none. Continuous and planar
-    joints have no range.
+    """The range of lower and upper; a missing bound is 0, as in urdfdom, and one beyond FAR is none. Continuous and
+    planar joints have no range.
     """
     lower, upper = read_number(reading, element, "lower", 0.0), read_number(reading, element, "upper", 0.0)
     given = element.get("lower") is not None or element.get("upper") is not None

@@ -1,6 +1,6 @@
-"""What differs between a robot and the robot that its written file is read as, field by field, in one form for all
-formats: inertias in link axes, meshes as maps of their files, frames of loops as relations.
+"""Differences between a robot and the one that its written file is read as, field by field.
 
+Fields have one form for all formats: inertias in link axes, meshes as maps of their files, frames of loops as relations.
 Poses and axes of joints are not compared here, since formats place frames differently: proof.py compares where links
 are and how heavy they feel at random states.
 """
@@ -153,7 +153,14 @@ def link_fields(link: Link) -> Fields:
 def joint_fields(joint: Joint) -> Fields:
     """All but the frames, which FK compares."""
     fields = dict(flat(joint))
-    for name in ("parent", "child", "axis", "name", "reference", *(key for key in fields if key.startswith(("pose", "anchor")))):
+    for name in (
+        "parent",
+        "child",
+        "axis",
+        "name",
+        "reference",
+        *(key for key in fields if key.startswith(("pose", "anchor"))),
+    ):
         fields.pop(name, None)
     if joint.kind in ("revolute", "continuous"):
         fields["kind"] = "revolute"
@@ -241,7 +248,11 @@ def role_of(geom: Geom) -> str:
 
 def geom_fields(geom: Geom) -> Fields:
     """The shape of a geom in its link, its surface and its looks."""
-    fields: Fields = {"kind": geom.kind, "group": geom.group, "fluid": None if geom.fluid is None else tuple(flat(geom.fluid))}
+    fields: Fields = {
+        "kind": geom.kind,
+        "group": geom.group,
+        "fluid": None if geom.fluid is None else tuple(flat(geom.fluid)),
+    }
     if geom.kind == "mesh":
         fields["map"] = mesh_map(geom)
         fields["mesh"] = mesh_content(geom)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 from artsim.sim.articulation.description import Geom, Joint, Pose, Quaternion, Vector3
 from artsim.sim.articulation.pose_algebra import about, compose, conjugate, quaternion_from_rpy, rotate
 from artsim.sim.foundation.rotations import frame_with_z, rotation_matrix
 
+NEAR_LOCK = 1e-4  # cosine of a pitch below which roll and yaw are not told apart well
 EXACT = 4e-16  # largest deviation of a quaternion's numbers for which fewer digits of its angles are taken
 
 
@@ -30,13 +32,28 @@ def rpy_of(q: Quaternion) -> Vector3:
     s, c = math.sin(yaw), math.cos(yaw)
     pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
     roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
-    whole = (roll, pitch, yaw)
+    turned = (opposite(roll), math.copysign(math.pi, pitch) - pitch, opposite(yaw))  # the other angles that say it
+    found = [(roll, pitch, yaw), turned]
+    if abs(math.cos(pitch)) < NEAR_LOCK:  # roll and yaw turn about nearly the same axis, so that either may be rounded
+        near = (round(roll, 9), round(turned[0], 9))
+        found += [(x, p, z + math.copysign(1.0, p) * (x - r)) for x, (r, p, z) in zip(near, list(found), strict=True)]
+    found = [angles for three in found for angles in product(turns(three[0]), three[1:2], turns(three[2]))]
     for digits in range(4, 17):
-        short = (float(f"{roll:.{digits}g}"), float(f"{pitch:.{digits}g}"), float(f"{yaw:.{digits}g}"))
-        short = tuple(0.0 if abs(angle) < 1e-16 else angle for angle in short)  # type: ignore[assignment]
-        if same_rotation(quaternion_from_rpy(*short), q):
-            return short
-    return whole
+        for angles in found:
+            r, p, y = (0.0 if abs(angle) < 1e-15 else float(f"{angle:.{digits}g}") for angle in angles)
+            if same_rotation(quaternion_from_rpy(r, p, y), q):
+                return r, p, y
+    return (roll, pitch, yaw)
+
+
+def turns(angle: float) -> tuple[float, ...]:
+    """The angle [rad], and near half a turn the one that says the same from the other side, as 3.1416 does."""
+    return (angle,) if abs(angle) < 3.1 else (angle, angle - math.copysign(2.0 * math.pi, angle))
+
+
+def opposite(angle: float) -> float:
+    """The angle [rad] half a turn away, from -pi to pi."""
+    return angle - math.copysign(math.pi, angle)
 
 
 def same_rotation(a: Quaternion, b: Quaternion) -> bool:

@@ -1,9 +1,9 @@
-"""What a written file does not say: told by kind and name, and found by structure where a writer forgets a field."""
+"""Losses of a written file, told by kind and name, and found by structure where a writer does not know a field."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from artsim.sim.articulation.description import Articulation
@@ -59,9 +59,7 @@ class Losses:
         self.known: dict[tuple[str, str, str], Loss] = {}
         self.names: dict[tuple[str, str], str] = {}  # the robot's names of renamed items, by kind and written name
 
-    def add(
-        self, outcome: Outcome, kind: str, name: str, field: str, told: str, *, physical: bool = True
-    ) -> None:
+    def add(self, outcome: Outcome, kind: str, name: str, field: str, told: str, *, physical: bool = True) -> None:
         """Tell of a loss once per item and field."""
         key = (kind, name, field)
         if key not in self.known:
@@ -80,6 +78,28 @@ class Losses:
         """Tell of another name."""
         self.names[kind, written] = name
         self.changed(kind, name, "name", f"is called {written!r}, {why}", physical=False)
+
+    def prefix(self, prefix: str, names: Iterable[str], why: str) -> None:
+        """Tell that the names of all links and joints have a prefix."""
+        for kind in ("link", "joint", "loop"):
+            self.names |= {(kind, prefix + name): self.names.get((kind, name), name) for name in names}
+            self.changed(kind, "", "name", f"all names begin with {prefix!r}, {why}", physical=False)
+
+    def own_name(self, kind: str, name: str) -> str:
+        """The robot's name of what is called `name` in the written file."""
+        if kind == "geom":
+            link, _, geom = name.partition("/")
+            return f"{self.own_name('link', link)}/{geom}"
+        if kind in ("excluded pair", "contact"):
+            return " - ".join(sorted(self.own_name("link", link) for link in name.split(" - ")))
+        return self.names.get((kind, name), name)
+
+    def then(self, later: Losses) -> None:
+        """Add the losses of another writing of what was read from the file."""
+        renamed = {(kind, new): self.own_name(kind, name) for (kind, new), name in later.names.items()}
+        for loss in later.entries:
+            self.add(*loss[:2], self.own_name(loss.kind, loss.name), *loss[3:5], physical=loss.physical)
+        self.names = {**self.names, **renamed}
 
     def covers(self, kind: str, name: str, field: str) -> bool:
         """True if a difference of this field was told."""

@@ -1,4 +1,4 @@
-"""Mesh files of a robot that is written: copied below the output's folder or named where they are, converted on need."""
+"""Mesh files of a robot that is written: copied below the output's folder, or named where they are; some converted."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def as_obj(vertices: list[float] | tuple[float, ...], faces: list[int] | tuple[i
 
 
 def placed_points(geom: Geom) -> Geom:
-    """The geom with the points of its mesh in its own frame, for formats that cannot turn a mesh before they scale it."""
+    """The geom with the points of its mesh in its own frame, for formats that turn no mesh before they scale it."""
     import numpy as np
 
     from artsim.collision.mesh import read_mesh
@@ -139,13 +139,13 @@ def placed_points(geom: Geom) -> Geom:
     if geom.mesh is not None:
         mesh = read_mesh(geom.mesh)
         points, faces = mesh.vertices, mesh.faces.ravel().tolist()
-    moved = (points - np.array(geom.mesh_pose.position)) @ rotation_matrix(geom.mesh_pose.rotation) * np.array(geom.scale)
+    moved = (
+        (points - np.array(geom.mesh_pose.position)) @ rotation_matrix(geom.mesh_pose.rotation) * np.array(geom.scale)
+    )
     if np.prod(geom.scale) < 0:
         faces = np.array(faces, int).reshape(-1, 3)[:, ::-1].ravel().tolist()
     vertices = tuple(moved.ravel().tolist())
-    return replace(
-        geom, mesh=None, mesh_pose=Pose(), scale=(1.0, 1.0, 1.0), vertices=vertices, faces=tuple(faces)
-    )
+    return replace(geom, mesh=None, mesh_pose=Pose(), scale=(1.0, 1.0, 1.0), vertices=vertices, faces=tuple(faces))
 
 
 def hull_of(geom: Geom) -> list[int]:

@@ -32,9 +32,7 @@ EQUIPMENT_SAID: Said = {
     "Coupling": frozenset(
         "follower leader coefficients frequency damping_ratio impedance time_constant axis compliance".split()
     ),
-    "Loop": frozenset(
-        "name kind link_a link_b frame_a frame_b torque_scale active softness spring free".split()
-    ),
+    "Loop": frozenset("name kind link_a link_b frame_a frame_b torque_scale active softness spring free".split()),
     "Tendon": frozenset(
         "name kind path lower upper stiffness stiffness_polynomial damping damping_polynomial spring_length friction "
         "armature actuator_range softness limit_margin friction_softness".split()
@@ -47,11 +45,10 @@ EQUIPMENT_SAID: Said = {
         "length_range length_search disabled frozen delay acts".split()
     ),
     "Delay": frozenset("time samples interpolation period phase".split()),
-    "LengthSearch": frozenset(
-        "acceleration most_force time_constant time_step duration interval tolerance".split()
-    ),
+    "LengthSearch": frozenset("acceleration most_force time_constant time_step duration interval tolerance".split()),
     "Sensor": frozenset(
-        "name kind object_kind object reference_kind reference cutoff data slots reduction delay components noise".split()
+        "name kind object_kind object reference_kind reference cutoff data slots reduction delay components "
+        "noise".split()
     ),
 }
 TRANSMISSIONS = {"slidercrank": "cranksite"}  # attributes that differ from the transmission's name
@@ -342,7 +339,11 @@ def write_actuator(actuator: Actuator, section: Element, losses: Losses, *, froz
     """One actuator: as <motor>, <position> or <velocity> where it is one, else with all its parameters."""
     element = etree.SubElement(section, "general", name=actuator.name)
     say(element, TRANSMISSIONS.get(actuator.transmission, actuator.transmission), actuator.target)
-    say(element, {"site": "refsite", "slidercrank": "slidersite"}.get(actuator.transmission, ""), actuator.reference or None)
+    say(
+        element,
+        {"site": "refsite", "slidercrank": "slidersite"}.get(actuator.transmission, ""),
+        actuator.reference or None,
+    )
     say(element, "cranklength", actuator.crank_length, 0.0)
     say(element, "gear", trimmed(actuator.gear), (1.0,))
     kind_of = {"pid": say_servo, "dcmotor": say_motor, "rotation": say_rotation}.get(actuator.gain, say_general)
@@ -362,7 +363,10 @@ def write_actuator(actuator: Actuator, section: Element, losses: Losses, *, froz
 
 def say_general(actuator: Actuator, element: Element) -> None:
     """<motor>, <position>, <velocity>, or <general> with the parameters of dynamics, gain and bias."""
-    d, g, b = (trimmed(p) if p else () for p in (actuator.dynamics_parameters, actuator.gain_parameters, actuator.bias_parameters))
+    d, g, b = (
+        trimmed(p) if p else ()
+        for p in (actuator.dynamics_parameters, actuator.gain_parameters, actuator.bias_parameters)
+    )
     plain = actuator.dynamics == "none" and actuator.gain == "fixed" and not actuator.activation_early
     if plain and actuator.bias == "none" and d == (1.0,) and g == (1.0,) and b == (0.0,):
         element.tag = "motor"

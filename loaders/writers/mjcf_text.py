@@ -224,7 +224,11 @@ def write_body(file: MjcfText, link: Link, above: list[Joint], poses: dict[str, 
         if joint.kind == "fixed" and len(above) == 1:
             if joint.name not in (link.name, "root"):
                 file.losses.lost(
-                    "joint", joint.name, "name", f"has no name in MJCF, where link {link.name!r} has no joint", physical=False
+                    "joint",
+                    joint.name,
+                    "name",
+                    f"has no name in MJCF, where link {link.name!r} has no joint",
+                    physical=False,
                 )
         elif joint.kind == "fixed" or (count and joint.pose != Pose()):
             raise UsageError(f"joint {joint.name!r}: MJCF has no frames between the joints of a body")
@@ -287,7 +291,9 @@ def possible(inertial: Inertial) -> tuple[Inertial, str]:
     if missing > 0:
         inertial = replace(inertial, inertia=raised_by(inertial, missing))
         if missing > NOTICED * moments[2] and not told:
-            told = f"A + B >= C holds but for rounding, which MuJoCo refuses: its moments are {missing:.2g} kg m² greater"
+            told = (
+                f"A + B >= C holds but for rounding, which MuJoCo refuses: its moments are {missing:.2g} kg m² greater"
+            )
     return inertial, told
 
 

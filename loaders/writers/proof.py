@@ -64,7 +64,7 @@ Pair = tuple[str, str]
 
 
 class Row(NamedTuple):
-    """A line of the table: the subject, how many numbers or items were compared, how far they are apart, the verdict."""
+    """A line of the table: subject, count of the numbers or items compared, distance between them, verdict."""
 
     subject: str
     compared: int
@@ -133,6 +133,7 @@ def with_own_names(after: Articulation, losses: Losses) -> Articulation:
                 child=own("link", joint.child),
             )
             for joint in after.joints
+            if own("link", joint.parent) != own("link", joint.child)  # holds the link that carries the world's shapes
         ),
         couplings=tuple(
             replace(
@@ -143,7 +144,13 @@ def with_own_names(after: Articulation, losses: Losses) -> Articulation:
             for coupling in after.couplings
         ),
         loops=tuple(
-            replace(loop, link_a=own("link", loop.link_a), link_b=own("link", loop.link_b)) for loop in after.loops
+            replace(
+                loop,
+                name=own("loop", loop.name),
+                link_a=own("link", loop.link_a),
+                link_b=own("link", loop.link_b),
+            )
+            for loop in after.loops
         ),
         no_contact=tuple((own("link", a), own("link", b)) for a, b in after.no_contact),
     )
@@ -291,7 +298,10 @@ def contact_rows(robots: tuple[Robot, Robot], states: tuple[Real, Real], order: 
 def without_lost(robot: Robot, names: Mapping[int, str], losses: Losses) -> Robot:
     """The robot without the geoms that the file lacks."""
     links = tuple(
-        replace(link, geoms=tuple(g for g in link.geoms if at_hand(g) and not losses.covers("geom", names.get(id(g), ""), WHOLE)))
+        replace(
+            link,
+            geoms=tuple(g for g in link.geoms if at_hand(g) and not losses.covers("geom", names.get(id(g), ""), WHOLE)),
+        )
         for link in robot.articulation.links
     )
     return replace(robot, articulation=replace(robot.articulation, links=links))
@@ -302,7 +312,9 @@ def at_hand(geom: Geom) -> bool:
     return geom.kind != "mesh" or geom.mesh is not None or bool(geom.vertices)
 
 
-def geom_names(before: Articulation, after: Articulation, losses: Losses) -> tuple[Mapping[int, str], Mapping[int, str]]:
+def geom_names(
+    before: Articulation, after: Articulation, losses: Losses
+) -> tuple[Mapping[int, str], Mapping[int, str]]:
     """A name for each geom of both robots, by its id, the same for a geom and the one it is read as."""
     first: dict[int, str] = {}
     second: dict[int, str] = {}

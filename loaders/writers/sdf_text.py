@@ -33,6 +33,7 @@ from artsim.sim.articulation.pose_algebra import compose, inverse
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 
+GRAVITY = (0.0, 0.0, -9.81)  # where a model stands in no world
 WORLD = "world"
 DRAKE = "http://drake.mit.edu"
 FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf")
@@ -54,7 +55,7 @@ SAID: Said = {
     "Loop": frozenset("name kind link_a link_b frame_a frame_b active free".split()),
     "Tendon": frozenset("name kind path lower upper damping friction stiffness spring_length".split()),
     "TendonPoint": frozenset("kind name value side_site".split()),
-    "FileOptions": frozenset(),
+    "FileOptions": frozenset(("gravity",)),
 }
 
 
@@ -75,7 +76,16 @@ class SdfText:
 def sdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     """The text of an SDF file. Raises UsageError for a robot that no SDF file can say."""
     root = etree.Element("sdf", {"version": "1.12"}, nsmap={"drake": DRAKE})
-    model = etree.SubElement(root, "model", name=robot.name if robot.name not in ("", WORLD) else "robot")
+    called = robot.name if robot.name not in ("", WORLD) else "robot"
+    place, prefix = root, ""
+    gravity = robot.options.gravity
+    if gravity is not None and gravity != GRAVITY:
+        place = put(root, "world", name="world_of_" + called)
+        put(place, "gravity", numbers(gravity))
+        prefix = f"{called}::"
+    model = put(place, "model", name=called)
+    if not any(link.geoms or link.name != WORLD for link in robot.links):
+        raise UsageError(f"{robot.name!r} has no links, and a model of SDF wants one")
     file = SdfText(robot, losses, meshes, model, {link.name for link in robot.links})
     for joint in robot.joints:
         file.joints.setdefault(joint.child, []).append(joint)
@@ -86,12 +96,18 @@ def sdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     tell_friction(file)
     write_tree(file)
     write_loops(file)
-    tell_unsaid(robot, SAID, losses)
     for kind, items in (("actuator", robot.actuators), ("tendon", [t for t in robot.tendons if t.kind != "loop"])):
         for item in items:
             losses.lost(kind, item.name, WHOLE, "is not said", physical=getattr(item, "acts", True))
+    tell_unsaid(robot, SAID, losses)
+    if prefix:
+        joints = {file.names.get(f"joint {joint.name}", joint.name) for joint in robot.joints}
+        roots = {"root", *(f"{link.name}_root" for link in robot.links)}
+        losses.prefix(prefix, file.links | joints | roots, "since a world, by which SDF says gravity, holds the model")
     for pair in robot.no_contact:
-        losses.lost("excluded pair", name_of(pair), WHOLE, "is not said", physical=False)  # where it counts, tell_contacts does
+        losses.lost(
+            "excluded pair", name_of(pair), WHOLE, "is not said", physical=False
+        )  # where it counts, tell_contacts does
     return document(root)
 
 
@@ -229,7 +245,9 @@ def write_joint(file: SdfText, joint: Joint) -> None:
     """<joint> with its axis; nothing for a link that is free in the world."""
     if joint.kind == "free":
         if joint.parent != WORLD and not file.names.get(joint.parent) == "":
-            raise UsageError(f"joint {joint.name!r} is free below link {joint.parent!r}; SDF frees links in the world alone")
+            raise UsageError(
+                f"joint {joint.name!r} is free below link {joint.parent!r}; SDF frees links in the world alone"
+            )
         for name in ("damping", "friction", "stiffness", "armature", "effort", "velocity"):
             if getattr(joint, name):
                 told = f"{name} {getattr(joint, name):g} is not said of a free link"
@@ -371,9 +389,17 @@ def write_surface(file: SdfText, geom: Geom, called: str, parent: Element) -> No
             put(turning, "use_patch_radius", "true")
             put(turning, "patch_radius", torsional / DISC)
         elif torsional:
-            losses.lost("geom", called, "friction", "its coefficients of torsion and rolling, which do not act, are not said", physical=False)
+            losses.lost(
+                "geom",
+                called,
+                "friction",
+                "its coefficients of torsion and rolling, which do not act, are not said",
+                physical=False,
+            )
         if rolling:
-            losses.lost("geom", called, "friction", f"rolling friction {rolling:g} is not said", physical=surface.dimension > 4)
+            losses.lost(
+                "geom", called, "friction", f"rolling friction {rolling:g} is not said", physical=surface.dimension > 4
+            )
     wanted = 4 if given and torsional and surface.dimension > 3 else 3
     if surface.dimension != wanted:
         told = f"its contacts resist in {surface.dimension} directions; here in {wanted}"
@@ -438,6 +464,8 @@ def write_loops(file: SdfText) -> None:
                     file.losses.lost("tendon", tendon.name, WHOLE, "acts along an axis of a loop that is left out")
             continue
         name = free_name(loop.name, file.links)
+        if name != loop.name:
+            file.losses.rename("loop", loop.name, name, "since a link or joint has its name")
         element = put(file.model, "joint", name=name, type=LOOP_TYPES[loop.kind])
         put_pose(element, loop.frame_b)
         put(element, "parent", parent_name(file, loop.link_a) or WORLD)
@@ -471,13 +499,30 @@ def flaw_of(file: SdfText, loop: Loop, poses: Mapping[str, Pose]) -> str:
         return f"is free along {', '.join(loop.free)}; SDF closes loops by slides along z alone"
     if loop.link_b == WORLD:
         return "ends in the world, which is no child in SDF"
-    first, second = (compose(poses[link], frame) for link, frame in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b)))
+    root = root_of(file, loop.link_b)
+    if loop.link_b == root or root_of(file, loop.link_a) != root:
+        return "holds links of different trees, which in SDF makes them one"
+    first, second = (
+        compose(poses[link], frame) for link, frame in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b))
+    )
     gap = compose(inverse(first), second)
     apart = max(map(abs, gap.position))
     turned = 0.0 if loop.kind == "connect" else max(map(abs, gap.rotation[1:]))
     if max(apart, turned) > CLOSED:
         return f"is open by {max(apart, turned):.3g} where all joints are at 0; SDF has loops closed there"
     return ""
+
+
+def root_of(file: SdfText, name: str) -> str:
+    """The free link, or the world, on which a link stands by other joints."""
+    while name != WORLD:
+        above = file.joints.get(name)
+        if above is None:
+            return WORLD if file.robot.base == "fixed" else name
+        if above[0].kind == "free":
+            return name
+        name = above[0].parent
+    return name
 
 
 def poses_at_zero(robot: Articulation) -> dict[str, Pose]:

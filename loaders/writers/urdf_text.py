@@ -91,7 +91,9 @@ def urdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     write_extensions(file)
     tell_unsaid(robot, SAID, losses)
     for pair in robot.no_contact:
-        losses.lost("excluded pair", name_of(pair), WHOLE, "is not said", physical=False)  # where it counts, tell_contacts does
+        losses.lost(
+            "excluded pair", name_of(pair), WHOLE, "is not said", physical=False
+        )  # where it counts, tell_contacts does
     return document(root)
 
 
@@ -130,7 +132,9 @@ def write_tree(file: UrdfText) -> None:
                 add(file.root, "link", name=step.joint.child)
                 losses.add("added", "link", step.joint.child, WHOLE, f"stands between the joints of link {link.name!r}")
             elif step.joint.kind == "fixed" and step.joint.name not in {joint.name for joint in above or ()}:
-                losses.add("added", "joint", step.joint.name, WHOLE, f"holds link {link.name!r} beside its joint's axis")
+                losses.add(
+                    "added", "joint", step.joint.name, WHOLE, f"holds link {link.name!r} beside its joint's axis"
+                )
         write_link(file, link)
         for step in steps:
             write_joint(file, step.joint)
@@ -173,7 +177,9 @@ def write_joint(file: UrdfText, joint: Joint) -> None:
     if kind in ("fixed", "free"):
         for name in ("damping", "friction", "effort", "velocity"):
             if getattr(joint, name):
-                file.losses.lost("joint", joint.name, name, f"{name} {getattr(joint, name):g} is not said of a free joint")
+                file.losses.lost(
+                    "joint", joint.name, name, f"{name} {getattr(joint, name):g} is not said of a free joint"
+                )
         return
     if kind == "ball":
         write_turn_limits(file, joint, element)
@@ -239,7 +245,9 @@ def sort_couplings(file: UrdfText) -> None:
     for coupling in file.robot.couplings:
         name = name_of(coupling)
         if any(coupling.coefficients[2:]):
-            file.losses.lost("coupling", name, WHOLE, f"is a polynomial of degree {degree(coupling)}; <mimic> has lines")
+            file.losses.lost(
+                "coupling", name, WHOLE, f"is a polynomial of degree {degree(coupling)}; <mimic> has lines"
+            )
         elif coupling.leader is None:
             file.losses.lost("coupling", name, WHOLE, "holds a joint in its place, which <mimic> does not")
         elif coupling.follower in file.mimics:
@@ -449,9 +457,9 @@ def self_collides(file: UrdfText, link: Link) -> bool | None:
     robot = file.robot
     if robot.format == "urdf":
         return link.self_collide
-    bits = {
-        (geom.surface.type_bits, geom.surface.affinity_bits) for geom in link.geoms if geom.role == "collision"
-    } - {(0, 0)}
+    bits = {(geom.surface.type_bits, geom.surface.affinity_bits) for geom in link.geoms if geom.role == "collision"} - {
+        (0, 0)
+    }
     if robot.format == "mjcf":
         for count, geom in enumerate(link.geoms):
             own = (geom.surface.type_bits, geom.surface.affinity_bits)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.loaders.writers.losses import WHOLE, Loss, Losses, name_of
+from artsim.loaders.writers.losses import WHOLE, Losses, name_of
 from artsim.loaders.writers.mesh_files import MeshFiles, Placing
-from artsim.loaders.writers.proof import Proof, prove
+from artsim.loaders.writers.proof import Proof, prove, with_own_names
 from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ModelError, OutputError, UsageError, nearest
@@ -29,7 +29,7 @@ class Written(NamedTuple):
 
     path: Path
     files: list[str]
-    losses: list[Loss]
+    losses: Losses
     proof: Proof | None
 
 
@@ -57,18 +57,17 @@ def write_articulation(
         OutputError: the file exists, or cannot be written.
     """
     place = Path(path)
-    format_ = format_of(place)
     refuse_place(place, force=force)
+    format_ = format_of(place)
     if len(robot.parts) > 1:
         raise UsageError(f"{robot.name!r} is a scene of {len(robot.parts)} models; a file holds one: convert each")
     losses = Losses()
     files = MeshFiles(place.parent, meshes, formats_of(format_))
-    text = writer_of(format_)(robot, losses, files)
+    write = writer_of(format_)
     if format_ == "mjcf" and robot.format != "mjcf":
-        excluded = sorted(touching_links(read_back(text, place, robot)) - touching_links(robot))
-        for pair in excluded:
-            losses.add("added", "excluded pair", name_of(pair), WHOLE, "do not touch, which other rules say in MJCF")
-        text = writer_of(format_)(replace(robot, no_contact=(*robot.no_contact, *excluded)), losses, files)
+        text = write(with_excluded(robot, place, write, files, losses), losses, files)
+    else:
+        text = write(robot, losses, files)
     tell_contacts(robot, read_back(text, place, robot), losses)
     if strict and losses.physical:
         refuse_losses(place, losses)
@@ -77,13 +76,28 @@ def write_articulation(
         put_whole(place, text)
     except OSError as error:
         raise OutputError(f"{place}: {os.strerror(error.errno or 0)}") from None
-    return Written(place, made, losses.entries, check_written(robot, place, losses) if proof else None)
+    return Written(place, made, losses, check_written(robot, place, losses) if proof else None)
 
 
 def check_written(robot: Articulation, place: Path, losses: Losses) -> Proof:
     """The proof of a file that was written: load it, with meshes from wherever it names them, and compare."""
     after = load_articulation(place, base=robot.base, mesh_root=Path(place.anchor or "/"), max_faces=robot.max_faces)
     return prove(robot, after, losses)
+
+
+def with_excluded(robot: Articulation, place: Path, write: Writer, files: MeshFiles, losses: Losses) -> Articulation:
+    """The robot with the pairs of links that do not touch by its own rules and would by those of MJCF."""
+    plain = replace(robot, no_contact=())
+    excluded = sorted(touching_links(read_back(write(plain, Losses(), files), place, robot)) - touching_links(robot))
+    known = {frozenset(pair) for pair in robot.no_contact}
+    for pair in excluded:
+        if frozenset(pair) not in known:
+            losses.add("added", "excluded pair", name_of(pair), WHOLE, "do not touch, which other rules say in MJCF")
+    needed = {frozenset(pair) for pair in excluded}
+    for pair in robot.no_contact:
+        if frozenset(pair) not in needed:
+            losses.lost("excluded pair", name_of(pair), WHOLE, "would not touch in MJCF anyway", physical=False)
+    return replace(robot, no_contact=tuple(excluded))
 
 
 def read_back(text: str, place: Path, robot: Articulation) -> Articulation:
@@ -93,7 +107,7 @@ def read_back(text: str, place: Path, robot: Articulation) -> Articulation:
 
 def tell_contacts(before: Articulation, after: Articulation, losses: Losses) -> None:
     """Tell of links that touch by the rules of one format and not by those of the other."""
-    first, second = touching_links(before), touching_links(after)
+    first, second = touching_links(before), touching_links(with_own_names(after, losses))
     for pair in sorted(first - second):
         losses.lost("contact", name_of(pair), WHOLE, "touch no longer, by the rules of this format")
     for pair in sorted(second - first):
@@ -142,7 +156,9 @@ def refuse_place(place: Path, *, force: bool) -> None:
         raise OutputError(f"{place}: is a folder, want a file")
     if place.is_symlink() or (place.exists() and not force):
         what = "is a link" if place.is_symlink() else "exists"
-        raise OutputError(f"{place}: {what}; " + ("name the file itself" if place.is_symlink() else "--force replaces it"))
+        raise OutputError(
+            f"{place}: {what}; " + ("name the file itself" if place.is_symlink() else "--force replaces it")
+        )
     if not place.parent.is_dir():
         raise OutputError(f"{place}: no such folder {str(place.parent)!r}")
 

@@ -1,4 +1,4 @@
-"""Public models converted to the other formats and back: which are equal, what the formats do not say, what others load.
+"""Public models converted to other formats and back: which are equal, what formats do not say, what others load.
 
     ARTSIM_CORPUS=folder python -m tests.benchmarks.conversions [--ways urdf-mjcf mjcf-urdf-mjcf …] [--only PART]
         [--check-with mujoco pinocchio] [--beside mujoco] [--every N] [--json FILE]
@@ -19,7 +19,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from artsim.loaders.load import load_articulation
 from artsim.loaders.writers.losses import Loss, Losses
@@ -43,28 +43,27 @@ class Outcome(NamedTuple):
 
 
 def convert(before: Articulation, formats: Sequence[str], folder: Path) -> Outcome:
-    """Write a robot in one format after the other, and compare the last file with it."""
-    robot, losses = before, Losses()
+    """Write a robot in one format after the other, and compare each file with the one before and with the first."""
+    robot, losses, told = before, Losses(), True
+    steps: list[Proof] = []
     for count, format_ in enumerate(formats):
         path = folder / f"step_{count}{SUFFIXES[format_]}"
         try:
-            written = write_articulation(robot, path, meshes="path", proof=False)
+            written = write_articulation(robot, path, meshes="path")
         except ArtsimError as error:
             return Outcome("refused", [reason(str(error))], losses.entries, False)
-        for loss in written.losses:
-            losses.add(*loss[:5], physical=loss.physical)
-        try:
-            robot = load_articulation(path, base=robot.base, mesh_root="/")
-        except ArtsimError as error:
-            return Outcome("not read", [reason(str(error))], losses.entries, False)
-    proof = prove(before, robot, losses)
-    return Outcome(word_of(proof, losses), [*reasons_of(proof)], losses.entries, core_of(proof))
+        assert written.proof is not None
+        steps.append(written.proof)
+        losses.then(written.losses)
+        robot = load_articulation(path, base=robot.base, mesh_root="/")
+    proof = steps[0] if len(steps) == 1 else prove(before, robot, losses)
+    told = all(step.holds for step in steps)
+    worst = proof if told else next(step for step in steps if not step.holds)
+    return Outcome(word_of(proof, losses) if told else "not told", [*reasons_of(worst)], losses.entries, core_of(proof))
 
 
 def word_of(proof: Proof, losses: Losses) -> str:
     """Equal (names and looks do not count), equal but for meshes that are absent, told, or not told."""
-    if not proof.holds:
-        return "not told"
     physical = [d for d in proof.differences if d.physical]
     if all(row.equal for row in proof.rows) and not physical:
         return "equal"
@@ -75,7 +74,9 @@ def word_of(proof: Proof, losses: Losses) -> str:
 
 def core_of(proof: Proof) -> bool:
     """True if all quantities of motion are equal."""
-    return all(row.equal for row in proof.rows if row.subject in CORE) and any(row.subject in CORE for row in proof.rows)
+    return all(row.equal for row in proof.rows if row.subject in CORE) and any(
+        row.subject in CORE for row in proof.rows
+    )
 
 
 def reasons_of(proof: Proof) -> Iterator[str]:
@@ -155,7 +156,10 @@ def main() -> None:
                             reasons[way][f"{program}: {why}"].append(entry["id"])
             lines.append(json.dumps([entry["id"], way, outcome.word, sorted(set(outcome.reasons))]))
     for way, row in counts.items():
-        total = sum(row[word] for word in ("equal", "equal but absent meshes", "told", "not told", "refused", "not read", "crashed"))
+        total = sum(
+            row[word]
+            for word in ("equal", "equal but absent meshes", "told", "not told", "refused", "not read", "crashed")
+        )
         print(f"== {way}: {total} models; " + ", ".join(f"{n} {word}" for word, n in row.most_common()))
         for why, models in sorted(reasons[way].items(), key=lambda pair: -len(pair[1]))[: words.show]:
             print(f"  {len(models):4} {why}   ({models[0]})")
