@@ -62,8 +62,8 @@ def convert(
     """Write MODEL (URDF, MJCF or SDF, or - for standard input) to FILE in another format.
 
     The file is then loaded and compared with MODEL: fields one by one, and the mass matrix, gravity and bias forces,
-    the places of links and the depths of contacts at random states. What the format cannot say is listed; --strict refuses
-    to write without what affects motion, forces or contacts.
+    the places of links and the depths of contacts at random states. What the format cannot say is listed; --strict
+    refuses to write without what affects motion, forces or contacts.
     """
     from artsim.loaders.load import load_articulation
     from artsim.loaders.writers.other_programs import opinion

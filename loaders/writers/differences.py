@@ -1,6 +1,6 @@
 """Differences between a robot and the one that its written file is read as, field by field.
 
-Fields have one form for all formats: inertias in link axes, meshes as maps of their files, frames of loops as relations.
+Fields have one form for all formats: inertias in link axes, meshes as maps of their files, loops as relations.
 Poses and axes of joints are not compared here, since formats place frames differently: proof.py compares where links
 are and how heavy they feel at random states.
 """
@@ -51,6 +51,9 @@ def differences(before: Articulation, after: Articulation, losses: Losses) -> li
             continue
         for field, value, other in unequal(fields, second[key]):
             found.append(difference(losses, kind, name, field, value, other))
+    for loss in losses.entries:  # geoms that the file lacks are in neither, so that those after them are still paired
+        if (loss.outcome, loss.kind, loss.field) == ("lost", "geom", WHOLE):
+            found.append(Difference("geom", loss.name, WHOLE, "there", "missing", True, loss.physical))
     for kind, name in second.keys() - first.keys():
         found.append(difference(losses, kind, name, WHOLE, "missing", "there"))
     return found

@@ -17,10 +17,12 @@ from artsim.loaders.inertia import breaks_triangle, nearest_possible, principal_
 from artsim.loaders.mjcf.mass import LEAST, Six, along_axes, has_inertia
 from artsim.loaders.mjcf.option import INTEGRATORS
 from artsim.loaders.mjcf.velocity_limits import VELOCITY_LIMIT
+from artsim.loaders.writers.comments import carry_comments
 from artsim.loaders.writers.elements_out import IDENTITY, add, document, number, say, say_pose
 from artsim.loaders.writers.frames_out import planar_parts
 from artsim.loaders.writers.losses import WHOLE, Losses, Said, geom_name, tell_unsaid
 from artsim.loaders.writers.mesh_files import MeshFiles, absence
+from artsim.loaders.writers.mjcf_defaults import group_defaults
 from artsim.loaders.writers.mjcf_equipment import EQUIPMENT_SAID, write_equipment
 from artsim.sim.articulation.description import (
     Articulation,
@@ -100,21 +102,28 @@ def mjcf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     root = etree.Element("mujoco", model=robot.name)
     add(root, "compiler", angle="radian", inertiafromgeom="false")
     write_options(robot, root, losses)
-    write_velocities(robot, root)
+    write_velocities(robot, root, losses)
     file = MjcfText(robot, losses, meshes, root, add(root, "asset"))
     write_bodies(file)
     write_equipment(robot, root, losses)
     tell_unsaid(robot, SAID, losses)
     for empty in [element for element in root if not len(element) and not element.attrib]:
         root.remove(empty)
+    group_defaults(root)
+    carry_comments(robot.text, root)
     return document(root)
 
 
-def write_velocities(robot: Articulation, root: Element) -> None:
+def write_velocities(robot: Articulation, root: Element, losses: Losses) -> None:
     """<custom>: velocity limits, which MuJoCo does not have, as numbers of a name that artsim reads."""
     section = add(root, "custom")
     for joint in robot.joints:
-        if joint.velocity is not None and joint.kind in ("revolute", "continuous", "prismatic"):
+        if joint.velocity is None or joint.kind not in ("revolute", "continuous", "prismatic"):
+            continue
+        if joint.velocity > LARGEST:
+            told = f"velocity {joint.velocity:g} is beyond every motion: not said, which is unlimited"
+            losses.changed("joint", joint.name, "velocity", told)
+        else:
             add(section, "numeric", name=f"{VELOCITY_LIMIT}{joint.name}", data=joint.velocity)
 
 
@@ -310,10 +319,11 @@ def write_joint(file: MjcfText, joint: Joint, body: Element) -> None:
     ):
         add(body, "freejoint", name=joint.name)
         return
-    element = add(body, "joint", name=joint.name, type=TYPES[joint.kind])
+    element = add(body, "joint", name=joint.name)
+    say(element, "type", TYPES[joint.kind], "hinge")
     scalar = joint.kind in ("revolute", "continuous", "prismatic")
     if scalar:
-        say(element, "axis", joint.axis)
+        say(element, "axis", joint.axis, (0.0, 0.0, 1.0))
     if joint.kind != "free":
         say(element, "pos", joint.anchor, (0.0, 0.0, 0.0))
     say_limits(file, joint, element)

@@ -253,18 +253,21 @@ def quantity_rows(
             other = other[:, back]
         elif name == "link_quaternion":
             other = np.where((value * other).sum(axis=-1, keepdims=True) < 0, -other, other)
-        rows.append(numbers_row(subject, value, other, losses, name))
+        heavy = float(np.abs(a["mass_matrix"]).max(initial=0.0)) if name in ("gravity", "bias") else 0.0
+        rows.append(numbers_row(subject, value, other, losses, name, least=heavy))
     return rows
 
 
-def numbers_row(subject: str, value: Real, other: Real, losses: Losses, quantity: str) -> Row:
-    """The row of a table of numbers, whose differences count relative to the largest one of a state."""
+def numbers_row(subject: str, value: Real, other: Real, losses: Losses, quantity: str, *, least: float = 0.0) -> Row:
+    """The row of a table of numbers, whose differences count relative to the largest one, or to `least`: forces that
+    cancel, as those of gravity about upright axes do, are no more exact than the masses that they come from.
+    """
     if not value.size:
         return Row(subject, 0, None, "none")
     both = np.isfinite(value) & np.isfinite(other)
     if (np.isfinite(value) != np.isfinite(other)).any():
         return Row(subject, value.size, None, verdict(losses, quantity))
-    scale = max(1.0, float(np.abs(value[both]).max(initial=0.0)))
+    scale = max(1.0, least, float(np.abs(value[both]).max(initial=0.0)))
     distance = float(np.abs(value - other)[both].max(initial=0.0)) / scale
     return Row(subject, value.size, distance, "equal" if distance <= TOLERANCE else verdict(losses, quantity))
 

@@ -14,6 +14,7 @@ from lxml import etree
 from artsim.loaders.elements import Element
 from artsim.loaders.sdf.geometry import DISC
 from artsim.loaders.sdf.geometry import FRICTION as PLAIN_FRICTION
+from artsim.loaders.writers.comments import carry_comments
 from artsim.loaders.writers.elements_out import document, number, numbers
 from artsim.loaders.writers.frames_out import chain, free_name, is_identity, plain_mesh, planar_parts, rpy_of
 from artsim.loaders.writers.losses import WHOLE, Losses, Said, geom_name, name_of, tell_unsaid
@@ -33,6 +34,7 @@ from artsim.sim.articulation.pose_algebra import compose, inverse
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 
+UNBOUNDED = 1e16  # from which on a bound is none
 GRAVITY = (0.0, 0.0, -9.81)  # where a model stands in no world
 WORLD = "world"
 DRAKE = "http://drake.mit.edu"
@@ -108,6 +110,7 @@ def sdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
         losses.lost(
             "excluded pair", name_of(pair), WHOLE, "is not said", physical=False
         )  # where it counts, tell_contacts does
+    carry_comments(robot.text, root)
     return document(root)
 
 
@@ -287,6 +290,12 @@ def write_axis(file: SdfText, joint: Joint, element: Element) -> None:
         low, high = joint.actuator_range
         told = f"its actuators' forces are bounded by {low:g} and {high:g}, which SDF does not say"
         file.losses.lost("joint", joint.name, "actuator_range", told)
+    for name in ("lower", "upper", "effort", "velocity"):
+        if abs(getattr(joint, name) or 0.0) >= UNBOUNDED:
+            told = f"{name} {getattr(joint, name):g} is infinite in SDF"
+            file.losses.changed("joint", joint.name, name, told)
+            if name == "effort":
+                file.losses.changed("joint", joint.name, "actuator_range", told)
     bounds = {"lower": joint.lower, "upper": joint.upper, "effort": joint.effort, "velocity": joint.velocity}
     write_values(axis, "limit", bounds)
     springs = {

@@ -13,6 +13,7 @@ from lxml import etree
 from artsim.loaders.elements import Element
 from artsim.loaders.loop_motion import FREE
 from artsim.loaders.urdf_joint import FAR
+from artsim.loaders.writers.comments import carry_comments
 from artsim.loaders.writers.elements_out import add, document, numbers, say
 from artsim.loaders.writers.frames_out import chain, plain_mesh, rpy_of
 from artsim.loaders.writers.losses import WHOLE, Losses, Said, geom_name, name_of, tell_unsaid
@@ -94,6 +95,7 @@ def urdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
         losses.lost(
             "excluded pair", name_of(pair), WHOLE, "is not said", physical=False
         )  # where it counts, tell_contacts does
+    carry_comments(robot.text, root)
     return document(root)
 
 

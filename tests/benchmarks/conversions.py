@@ -1,10 +1,10 @@
 """Public models converted to other formats and back: which are equal, what formats do not say, what others load.
 
     ARTSIM_CORPUS=folder python -m tests.benchmarks.conversions [--ways urdf-mjcf mjcf-urdf-mjcf …] [--only PART]
-        [--check-with mujoco pinocchio] [--beside mujoco] [--every N] [--json FILE]
+        [--check-with mujoco pinocchio] [--every N] [--json FILE]
 
 A way is a source and the formats that a model is written in, one after the other; the last file is compared with the
-source. A model counts as equal if every row of the proof is, as told if all that differs was told; `reason` tables say
+source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file instead. A model counts as equal if every row of the proof is, as told if all that differs was told; `reason` tables say
 what differs, and what was told, by kind and field.
 """
 
@@ -28,8 +28,8 @@ from artsim.loaders.writers.write import write_articulation
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
 
-SUFFIXES = {"mjcf": ".xml", "urdf": ".urdf", "sdf": ".sdf"}
-WAYS = tuple(f"{a}-{b}" for a in ("urdf", "mjcf") for b in SUFFIXES if a != b)
+SUFFIXES = {"mjcf": ".xml", "urdf": ".urdf", "sdf": ".sdf", "saver": ".xml"}
+WAYS = tuple(f"{a}-{b}" for a in ("urdf", "mjcf") for b in SUFFIXES if b not in (a, "saver"))
 CORE = ("mass matrix", "gravity forces", "bias forces", "link positions", "link rotations")  # motion without contacts
 
 
@@ -60,6 +60,21 @@ def convert(before: Articulation, formats: Sequence[str], folder: Path) -> Outco
     told = all(step.holds for step in steps)
     worst = proof if told else next(step for step in steps if not step.holds)
     return Outcome(word_of(proof, losses) if told else "not told", [*reasons_of(worst)], losses.entries, core_of(proof))
+
+
+def saved(before: Articulation, folder: Path) -> Outcome:
+    """The file that MuJoCo's own saver makes of a model, compared with the model; nothing is told of it."""
+    import mujoco
+
+    path = folder / f"step_0{SUFFIXES['mjcf']}"
+    try:
+        mujoco.mj_saveLastXML(str(path), mujoco.MjModel.from_xml_path(before.path))
+        robot = load_articulation(path, base=before.base, mesh_root=Path(before.path).parent)
+    except (ArtsimError, ValueError) as error:
+        return Outcome("refused", [re.sub(r"'[^']*'|\d+", "…", str(error))[:90]], [], False)
+    losses = Losses()
+    proof = prove(before, robot, losses)
+    return Outcome(word_of(proof, losses) if proof.holds else "not told", [*reasons_of(proof)], [], core_of(proof))
 
 
 def word_of(proof: Proof, losses: Losses) -> str:
@@ -139,7 +154,9 @@ def main() -> None:
             formats = way.split("-")[1:]
             with tempfile.TemporaryDirectory() as name:
                 try:
-                    outcome = convert(before, formats, Path(name))
+                    outcome = (
+                        saved(before, Path(name)) if formats == ["saver"] else convert(before, formats, Path(name))
+                    )
                 except Exception:
                     outcome = Outcome("crashed", [traceback.format_exc().strip().splitlines()[-1][:110]], [], False)
                 counts[way][outcome.word] += 1

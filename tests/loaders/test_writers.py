@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
 import artsim
 from artsim.loaders.load import load_articulation, load_text
 from artsim.loaders.writers import mjcf_text, sdf_text, urdf_text
 from artsim.loaders.writers.differences import differences
+from artsim.loaders.writers.elements_out import number
 from artsim.loaders.writers.frames_out import chain, rpy_of
 from artsim.loaders.writers.losses import OF_READING, Losses, default_of, unsaid_fields
 from artsim.loaders.writers.proof import prove
@@ -317,6 +319,48 @@ def test_self_collisions_are_said_by_bits_and_exclusions(tmp_path: Path) -> None
         _, made = written(robot, tmp_path, ".xml", force=True)
         assert made.proof is not None
         assert {row.subject: row.verdict for row in made.proof.rows}["contact pairs"] == "equal"
+
+
+# --- how files look --------------------------------------------------------------------------------------------------
+
+
+def test_shared_attributes_are_defaults_that_change_nothing(tmp_path: Path) -> None:
+    text = """<worldbody><body name="b"><freejoint name="f"/><geom name="v" size="0.1" contype="0" conaffinity="0"/>
+    <geom name="w" size="0.1" contype="0" conaffinity="0" rgba="1 0 0 1"/>
+    <geom name="x" size="0.1" contype="0" conaffinity="0"/><geom name="o" size="0.1" friction="0.5"/>{}</body>
+    </worldbody>"""
+    arms = "".join(
+        f'<body name="b{n}"><joint name="j{n}" {own}/><geom name="g{n}" size="0.1" friction="0.8"/></body>'
+        for n, own in enumerate(('damping="2" armature="0.1"', 'damping="2"', 'damping="2" armature="0.1"', ""))
+    )
+    robot = model(text.format(arms))
+    after, made = written(robot, tmp_path, ".xml")
+    assert differences(robot, after, Losses()) == []
+    root = etree.parse(str(made.path)).getroot()
+    assert [dict(item.attrib) for item in root.iterfind("default/joint")] == [{"damping": "2"}]
+    assert {geom.get("name") for geom in root.iter("geom") if geom.get("class") == "visual"} == {"v", "w", "x"}
+    assert next(joint for joint in root.iter("joint") if joint.get("name") == "j3").get("damping") == "0"
+    assert next(geom for geom in root.iter("geom") if geom.get("name") == "o").get("friction") == "0.5 0.005 0.0001"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_comments_stand_before_what_they_stood_before(suffix: str, tmp_path: Path) -> None:
+    text = (ROOT / "robots" / "double_pendulum.urdf").read_text()
+    robot = load_text(text, name="d.urdf")
+    name = robot.joints[-1].name
+    head, tail = text.split(f'<joint name="{name}"')
+    robot = load_text(f'{head}<!-- the last one --><joint name="{name}"{tail}', name="d.urdf")
+    _, made = written(robot, tmp_path, suffix)
+    comment = next(
+        item for item in etree.parse(str(made.path)).getroot().iter(etree.Comment) if item.text == " the last one "
+    )
+    assert next(comment.itersiblings("*")).get("name") == name
+
+
+def test_numbers_are_as_short_as_they_can_be() -> None:
+    values = (0.1, 1.0, -0.0, 1e-7, 1 / 3, 12345678.0, 2.5e300)
+    assert [number(x) for x in values] == ["0.1", "1", "0", "1e-7", "0.3333333333333333", "12345678", "2.5e300"]
+    assert [float(number(x)) for x in values] == list(values)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
