@@ -42,6 +42,7 @@ COMMANDS = {
     "report": "Say how hard a stored simulation drives its motors.",
     "export": "Write a stored simulation in another format.",
     "check": "Validate a robot file and print its tree.",
+    "convert": "Write a robot in another format, with a proof.",
     "info": "Say what a robot file or an output file holds.",
     "recover": "Make a run file clean that a killed run left.",
     "bench": "Time the steps of a robot, phase by phase.",

@@ -32,6 +32,7 @@ JOINT_KINDS: dict[str, JointKind] = {
     "planar": "planar",
     "spherical": "ball",  # Bullet's
 }
+FAR = 1e10  # [rad or m] from which on a limit is none: urdfdom wants one of every prismatic joint
 MIMIC_AXES: dict[str | None, Literal["x", "y", "z"]] = {"x": "x", "y": "y", "z": "z"}
 SINGLE = ("revolute", "continuous", "prismatic")  # the kinds with one coordinate, which can mimic and be mimicked
 
@@ -140,7 +141,9 @@ def read_turn_limits(reading: Reading, element: Element | None, joint: Joint) ->
 
 
 def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float | None, float | None]:
-    """The range of lower and upper; a missing bound is 0, as in urdfdom. Continuous and planar joints have no range."""
+    """The range of lower and upper; a missing bound is 0, as in urdfdom, and one beyond FAR is none. Continuous and
+    planar joints have no range.
+    """
     lower, upper = read_number(reading, element, "lower", 0.0), read_number(reading, element, "upper", 0.0)
     given = element.get("lower") is not None or element.get("upper") is not None
     if joint.kind not in ("revolute", "prismatic"):
@@ -157,7 +160,7 @@ def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float 
         )
     elif lower == upper:
         reading.note(element, f"{describe(element)}: lower = upper = {lower:g}, the joint is locked")
-    return lower, upper
+    return None if lower <= -FAR else lower, None if upper >= FAR else upper
 
 
 def read_bound(reading: Reading, element: Element, name: str, text: str | None) -> float | None:

@@ -20,6 +20,7 @@ from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
 from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms
+from artsim.loaders.mjcf.velocity_limits import read_velocity_limits
 from artsim.sim.articulation.description import Actuator, Articulation, Conventions, Note, Tendon
 
 CONVENTIONS = Conventions(
@@ -49,6 +50,7 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
     bodies.set_springs(tendons)
     add_drags(bodies)
     bodies.switch_off()
+    read_velocity_limits(bodies, root)
     tendons = [switched(tendon, options.off) for tendon in tendons]
     note_springs(bodies, tendons)
     pairs, excluded = read_contacts(bodies.defaults, root)

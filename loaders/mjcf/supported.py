@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 LOOKS = "looks"
 MEMORY = "MuJoCo's own memory, statistics and speed"
 OTHERS = "data for other programs"
+OF_CUSTOM = "data for other programs; of it artsim reads the velocity limits that `artsim convert` writes"
 SOLVER = "tuning of MuJoCo's solver; artsim has its own"
 FILES = "how MuJoCo writes and finds files"
 UNNAMED = "nothing refers to it"
@@ -19,7 +20,7 @@ UNTOUCHED = "points and elements of flexcomps touch nothing yet, which a warning
 ELEMENTS = {
     **dict.fromkeys(("visual", "texture", "light", "camera", "skin", "layer"), LOOKS),
     **dict.fromkeys(("size", "statistic"), MEMORY),
-    "custom": OTHERS,
+    "custom": OF_CUSTOM,
 }
 """Elements that change nothing, with all that is in them."""
 

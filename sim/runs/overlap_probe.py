@@ -58,6 +58,12 @@ class Probe:
         count = self._count(rotation, origin)
         return max(0.0, -float(self._work.distance[:count].min(initial=0.0)))
 
+    def distances(self, rotation: Real, origin: Real) -> tuple[Array, Real]:
+        """The shapes (c, 2) of every contact where bodies have these poses, and their distance (c,) [m], below 0 where
+        they overlap."""
+        count = self._count(rotation, origin)
+        return self._work.shape[:count].copy(), self._work.distance[:count].copy()
+
     def _count(self, rotation: Real, origin: Real) -> int:
         """Detect the contacts where bodies have these poses; returns their number."""
         contacts = self._touching.contacts

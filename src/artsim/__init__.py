@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
-    from typing import Any, Unpack
+    from typing import Any, Literal, Unpack
 
     import numpy as np
     from numpy.typing import ArrayLike
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from artsim.io.rollouts.rollout import MemoryRollout
     from artsim.io.runs.simulate import MemoryRecording
     from artsim.io.settings import ComputeOptions, LoadOptions, RolloutOptions, SimulateOptions
+    from artsim.loaders.writers.changes import Changes
+    from artsim.loaders.writers.write import Written
     from artsim.sim.quantities.robot import Robot
     from artsim.sim.runs.linearization import LinearModel
     from artsim.sim.runs.settings import RunSettings
@@ -51,7 +53,7 @@ _LAZY = {
     "VectorSimulation": "artsim.io.rollouts.vector",
 }
 
-__all__ = ["__version__", "compute", "linearize", "load", "make_env", "open", "rollout", "simulate", *_LAZY]
+__all__ = ["__version__", "compute", "linearize", "load", "make_env", "open", "rollout", "simulate", "write", *_LAZY]
 
 
 def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Robot:
@@ -59,6 +61,39 @@ def load(path: str | PathLike[str], **options: Unpack[LoadOptions]) -> Robot:
     from artsim.loaders.load_robot import load_robot
 
     return load_robot(path, **options)
+
+
+def write(
+    robot: Robot | str | PathLike[str],
+    path: str | PathLike[str],
+    *,
+    force: bool = False,
+    strict: bool = False,
+    meshes: Literal["copy", "path"] = "copy",
+    **changes: Unpack[Changes],
+) -> Written:
+    """Write a robot to a file in another format, load the file, and compare.
+
+    Args:
+        robot: a Robot, as returned by `load`, or the path of a robot file.
+        path: the file; its suffix is the format: .urdf, .xml or .mjcf, .sdf.
+        force: replace a file that exists.
+        strict: refuse what the format cannot say.
+        meshes: "copy" puts mesh files into a folder meshes beside the file, "path" names them where they are.
+        changes: new values by names: mass (inertias grow with it), limits, effort, velocity, damping, friction,
+            armature, stiffness, spring_reference, and gains (kp, kv) of servos.
+
+    Returns:
+        The path, the files of meshes, the losses (`losses.entries`), and the proof: `proof.holds` is True if nothing
+        differs that was not told, `proof.rows` is the table.
+
+    Raises:
+        UsageError: a suffix that is no format, an unknown name, a robot that the format cannot say.
+        OutputError: the file exists, or cannot be written.
+    """
+    from artsim.loaders.writers.write_robot import write_robot
+
+    return write_robot(_robot(robot), path, force=force, strict=strict, meshes=meshes, **changes)
 
 
 def simulate(robot: Robot | str | PathLike[str], **options: Unpack[SimulateOptions]) -> MemoryRecording | Recording:

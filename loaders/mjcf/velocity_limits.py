@@ -1,0 +1,25 @@
+"""Velocity limits of joints in <custom>, where `artsim convert` writes what MuJoCo does not have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from artsim.loaders.elements import Element, children
+from artsim.loaders.mjcf.body import Bodies
+from artsim.loaders.mjcf.reading import Item, dict_of
+
+VELOCITY_LIMIT = "velocity_limit:"  # before the name of a joint
+
+
+def read_velocity_limits(bodies: Bodies, root: Element) -> None:
+    """<numeric name="velocity_limit:JOINT" data="…">: the velocity [rad/s or m/s] that a run enforces on request."""
+    place = {joint.name: n for n, joint in enumerate(bodies.joints)}
+    for section in children(root, "custom"):
+        for element in children(section, "numeric"):
+            name = element.get("name", "")
+            if not name.startswith(VELOCITY_LIMIT) or name[len(VELOCITY_LIMIT) :] not in place:
+                continue
+            item = Item(bodies.reading, element, dict_of(element))
+            limit = item.number("data", least=0.0)
+            n = place[name[len(VELOCITY_LIMIT) :]]
+            bodies.joints[n] = replace(bodies.joints[n], velocity=limit or None)
