@@ -10,10 +10,10 @@ from pathlib import Path
 import click
 
 from artsim.cli.tables import aligned
-from artsim.io.exports.motor_loads import MotorLoad, motor_loads, plain
 from artsim.io.readers.open_output import open_output
 from artsim.io.readers.recording import Recording
 from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.runs.motor_loads import MotorLoad, motor_loads, plain
 from artsim.loaders.stored import load_stored
 from artsim.sim.foundation.errors import UsageError, printable
 

@@ -24,9 +24,9 @@ from artsim.sim.runs.setting import (
     WHOLE,
     Setting,
 )
-from artsim.sim.runs.settings import TIME_STEPS
 
 F = TypeVar("F", bound=Callable[..., Any])
+_TIMES = ("dt",)  # settings that may have units of time
 
 
 def option_of(name: str, setting: Setting, **otherwise: Any) -> Callable[[F], F]:
@@ -43,7 +43,7 @@ def option_of(name: str, setting: Setting, **otherwise: Any) -> Callable[[F], F]
     elif setting.kind is TEXT and setting.choices:
         how["type"] = click.Choice(list(setting.choices))
     elif setting.kind in (WHOLE, NUMBER):
-        how["type"] = _type_of(setting)
+        how["type"] = _type_of(setting, Seconds if name in _TIMES else Number)
     elif setting.kind is GAP:
         how |= {"is_flag": False, "flag_value": "0", "callback": read_gap}
     elif setting.kind is JOINT_WORDS:
@@ -57,15 +57,14 @@ def option_of(name: str, setting: Setting, **otherwise: Any) -> Callable[[F], F]
     return click.option(flag, **{**how, **otherwise})
 
 
-def _type_of(setting: Setting) -> Number | Whole:
+def _type_of(setting: Setting, number: type[Number]) -> Number | Whole:
     """The numbers that an option takes; bounds beyond those of exact whole numbers are left to RunConfig."""
     bounds = setting.bounds
     least = None if bounds is None or bounds.least < -MAX_STEPS else bounds.least
     most = None if bounds is None or bounds.most >= MAX_STEPS else bounds.most
     if setting.kind is WHOLE:
         return Whole(*(None if end is None else int(end) for end in (least, most)))
-    kind = Seconds if bounds is TIME_STEPS else Number
-    return kind(least, most, min_open=bounds is not None and bounds.open)
+    return number(least, most, min_open=bounds is not None and bounds.open)
 
 
 def read_gap(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:

@@ -4,8 +4,9 @@
         [--check-with mujoco pinocchio] [--every N] [--json FILE]
 
 A way is a source and the formats that a model is written in, one after the other; the last file is compared with the
-source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file instead. A model counts as equal if every row of the proof is, as told if all that differs was told; `reason` tables say
-what differs, and what was told, by kind and field.
+source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file instead. A model counts as equal if
+every row of the proof is, as told if all that differs was told; `reason` tables say what differs, and what was told, by
+kind and field.
 """
 
 from __future__ import annotations

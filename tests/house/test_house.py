@@ -405,6 +405,7 @@ def test_options_that_documents_mention_exist() -> None:
     known = {name for command in commands().values() for name in options_of(command)} | {
         "--debug",
         "--help",
+        "--help-all",
         "--version",
     }
     others = re.compile(

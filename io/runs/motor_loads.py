@@ -1,4 +1,4 @@
-"""Loads of joints and actuators in a stored run or rollout: are the motors strong and fast enough?
+"""Loads of joints and actuators in a stored run or rollout, beside what motors can give.
 
 A joint's motor gives what inputs, controllers, drives and actuators give: tau_applied + tau_drive, of the recorded
 rows, beside its largest force (the lower of the file's effort and --drive-limit) and its velocity limit. RMS is over
