@@ -163,12 +163,17 @@ def _read_texts(name: str, words: Sequence[str], stored: Any, names: AllNames) -
 def read_base_pose(word: str) -> tuple[str, tuple[float, ...]]:
     """Read [NAME=]X,Y,Z[,R,P,Y], angles in rad or with the suffix deg."""
     name, _, text = word.rpartition("=")
+    return name, read_pose("--base-pose", text)
+
+
+def read_pose(option: str, text: str) -> tuple[float, ...]:
+    """Read X,Y,Z[,R,P,Y], angles in rad or with the suffix deg."""
     parts = text.split(",")
     if len(parts) not in (3, 6):
-        raise UsageError(f"--base-pose: {text!r} has {len(parts)} numbers, want X,Y,Z or X,Y,Z,ROLL,PITCH,YAW")
+        raise UsageError(f"{option}: {text!r} has {len(parts)} numbers, want X,Y,Z or X,Y,Z,ROLL,PITCH,YAW")
     if any(part.strip().endswith(DEGREES) for part in parts[:3]):
-        raise UsageError(f"--base-pose: {text!r}: X,Y,Z are in metres")
-    return name, tuple(number_of(part, "--base-pose", "rad") for part in parts)
+        raise UsageError(f"{option}: {text!r}: X,Y,Z are in metres")
+    return tuple(number_of(part, option, "rad") for part in parts)
 
 
 def control_file(words: Sequence[str]) -> str | None:
