@@ -43,6 +43,7 @@ COMMANDS = {
     "export": "Write a stored simulation in another format.",
     "check": "Validate a robot file and print its tree.",
     "convert": "Write a robot in another format, with a proof.",
+    "edit": "Change a robot, and write it as a file.",
     "attach": "Fix one robot to a link of another, as one file.",
     "info": "Say what a robot file or an output file holds.",
     "recover": "Make a run file clean that a killed run left.",

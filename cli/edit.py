@@ -1,0 +1,140 @@
+"""`artsim edit`: change a robot's description, and write it as a file, with a proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from artsim.cli.convert import as_object, described
+from artsim.cli.numbers import number_of
+from artsim.cli.options import OneModelOptions, model_options, refuse_own_input
+from artsim.cli.terminal import warn
+from artsim.sim.foundation.errors import StoppedError, UsageError, printable
+
+_VALUES = {
+    "mass": ("LINK", "mass of a link [kg]; its inertia grows with it"),
+    "effort": ("JOINT", "largest force of a joint [N m, N]"),
+    "velocity": ("JOINT", "velocity limit of a joint [rad/s, m/s]"),
+    "damping": ("JOINT", "damping of a joint [N m s/rad, N s/m]"),
+    "friction": ("JOINT", "dry friction of a joint [N m, N]"),
+    "armature": ("JOINT", "rotor inertia of a joint [kg m², kg]"),
+    "stiffness": ("JOINT", "stiffness of a joint's spring [N m/rad, N/m]"),
+}
+
+
+def _named(word: str, option: str) -> tuple[str, str]:
+    name, equals, text = word.rpartition("=")
+    if not equals or not name:
+        raise UsageError(f"{option}: {word!r}, want NAME=VALUE")
+    return name, text
+
+
+def _read_numbers(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, float]:
+    """NAME=VALUE words."""
+    option = param.opts[0]
+    return {name: number_of(text, option, "rad") for name, text in (_named(word, option) for word in words)}
+
+
+def _read_places(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, float]:
+    """NAME[=VALUE] words."""
+    return _read_numbers(ctx, param, tuple(word if "=" in word else f"{word}=0" for word in words))
+
+
+def _read_limits(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """NAME=LOW,HIGH words."""
+    found = {}
+    for word in words:
+        name, text = _named(word, "--limits")
+        ends = text.split(",")
+        if len(ends) != 2:
+            raise UsageError(f"--limits: {word!r}, want JOINT=LOW,HIGH")
+        found[name] = number_of(ends[0], "--limits", "rad"), number_of(ends[1], "--limits", "rad")
+    return found
+
+
+def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an option for each value of links and joints."""
+    for name, (of, meaning) in reversed(_VALUES.items()):
+        text = f"New {meaning}; may be repeated."
+        option = click.option(f"--{name}", multiple=True, metavar=f"{of}=VALUE", callback=_read_numbers, help=text)
+        command = option(command)
+    return command
+
+
+@click.command(short_help="Change a robot, and write it as a file.")
+@click.argument("model", metavar="MODEL")
+@click.option("--drop", multiple=True, metavar="LINK", help="Leave out a link and all that it carries; or a pattern.")
+@click.option(
+    "--fix",
+    multiple=True,
+    metavar="JOINT[=VALUE]",
+    callback=_read_places,
+    help="Fix a joint at a coordinate [rad, m], by default 0, and its followers with it; or a pattern.",
+)
+@click.option("--no-collision", multiple=True, metavar="LINK", help="Remove a link's collision shapes; or a pattern.")
+@click.option("--no-visual", multiple=True, metavar="LINK", help="Remove a link's visual shapes; or a pattern.")
+@click.option(
+    "--limits", multiple=True, metavar="JOINT=LOW,HIGH", callback=_read_limits, help="New limits of a joint [rad, m]."
+)
+@_value_options
+@click.option("--prefix", default="", metavar="TEXT", help="What all names begin with, such as left_.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="File to write.")
+@click.option(
+    "--meshes",
+    type=click.Choice(("copy", "path")),
+    default="copy",
+    show_default=True,
+    help="Copy mesh files into a folder meshes beside FILE, or name them where they are.",
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print losses and proof as one JSON object instead of text.")
+@model_options
+def edit(
+    model: str,
+    drop: tuple[str, ...],
+    fix: dict[str, float],
+    no_collision: tuple[str, ...],
+    no_visual: tuple[str, ...],
+    limits: dict[str, tuple[float, float]],
+    prefix: str,
+    output: Path,
+    meshes: Literal["copy", "path"],
+    force: bool,
+    as_json: bool,
+    load_options: OneModelOptions,
+    **values: dict[str, float],
+) -> None:
+    """Change MODEL (URDF, MJCF or SDF) and write it to FILE: .urdf, .xml or .mjcf, .sdf.
+
+    Branches are dropped first, then joints fixed, shapes removed, values set, and names prefixed. What refers to
+    something that is gone is left out and told. FILE is then loaded and compared, as `artsim convert` does.
+    """
+    from artsim.loaders.edits import with_fixed_joints, without_branches, without_shapes
+    from artsim.loaders.load import load_articulation
+    from artsim.loaders.scene import prefixed
+    from artsim.loaders.writers.changes import Changes, with_changes
+    from artsim.loaders.writers.write import write_articulation
+
+    refuse_own_input(output, model)
+    read = load_articulation(model, **load_options)
+    robot = without_branches(read, drop) if drop else read
+    robot = with_fixed_joints(robot, fix) if fix else robot
+    robot = without_shapes(robot, "collision", no_collision) if no_collision else robot
+    robot = without_shapes(robot, "visual", no_visual) if no_visual else robot
+    changes: Changes = {"limits": limits, **values}  # type: ignore[typeddict-item]
+    robot = with_changes(robot, changes)
+    robot = prefixed(robot, prefix) if prefix else robot
+    warn([str(note) for note in robot.notes if note not in read.notes])
+    written = write_articulation(robot, output, force=force, strict=load_options["strict"], meshes=meshes)
+    if as_json:
+        click.echo(json.dumps(as_object(written)))
+    else:
+        for line in described(written):
+            click.echo(printable(line))
+    assert written.proof is not None
+    if not written.proof.holds:
+        raise StoppedError(f"{output}: differs from what was to be written in ways that were not told; see the table")
