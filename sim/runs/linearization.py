@@ -29,6 +29,7 @@ from artsim.sim.runs.step_derivatives import STEP, StepDerivatives, input_column
 
 _DETERMINED = 1e-8  # share of the largest pivot below which rows determine no further joint
 _REST = 1e-9  # [rad/s², m/s²] of a trimmed state
+_STAYS = 1e-3  # [rad/s², m/s²] up to which the engine counts as staying there
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def linearised(
     if trim:
         plan = motion.trimmed()
         motion = _Motion(plan, Accelerations(plan, held), entries)
+    notes = _told_of_rest(plan) if trim else []
     names = tuple(column.name for column in columns)
     copies = CopiedSteps(plan, outputs=("sensors",) if "sensors" in plan.config.record else ())
     copies.begin(simulation_of(plan, plan.held))
@@ -84,11 +86,27 @@ def linearised(
     ours = LinearSystem(*continuous, C @ motion.told(kept), D, motion.states, names, outputs)
     if not found.outputs:
         ours = replace(ours, C=np.eye(len(motion.states)), D=np.zeros(ours.B.shape), outputs=motion.states)
-    notes = _notes(plan, motion, found)
+    notes += _notes(plan, motion, found)
     inputs_there = np.array([getattr(plan, name)[k] for name, k in entries])
     return LinearModel(
         ours, discrete, plan.qpos, plan.qvel, plan.activation, inputs_there, motion.there, found, tuple(notes)
     )
+
+
+def _told_of_rest(plan: Plan) -> list[str]:
+    """A warning about a state at rest that the engine leaves, since contacts that were held would have to pull."""
+    run = simulation_of(plan, plan.held)
+    if not run.take(1):
+        list(run.left_blocks())
+        run.check()
+    fastest = int(np.abs(run.qvel).argmax())
+    found = abs(float(run.qvel[fastest])) / plan.dt
+    if found <= _STAYS:
+        return []
+    return [
+        f"the state at rest does not last: {plan.robot.dofs[fastest]} accelerates by {found:.3g} in the first step; "
+        "contacts that hold it there would have to pull or to grip more, or soft ones to be deeper"
+    ]
 
 
 def _notes(plan: Plan, motion: _Motion, found: StepDerivatives) -> list[str]:

@@ -26,6 +26,7 @@ class RowState(NamedTuple):
     part: int  # Rows.part; of contacts: the second shape
     number: int  # of contacts: which of those of the two shapes
     state: str
+    edges: int = 0  # of a contact whose cone is a pyramid: its edges that press, as bits
 
 
 RowStates = frozenset[RowState]
@@ -38,18 +39,32 @@ def row_states(run: Simulation) -> RowStates:
     found, seen = list[RowState](), dict[tuple[int, int], int]()
     count = int(rows.number[ALL_ROWS])
     least = _AT_BOUND * float(np.abs(rows.impulse[:count]).max(initial=0.0))
-    for n in range(count):
-        kind, owner, part, number = int(rows.kind[n]), int(rows.dof[n]), int(rows.part[n]), 0
-        if rows.cone[n] < 0 or (kind == CONTACT_ROW and part > 0 and rows.cone[n] == 0):
-            continue  # of a contact whose normal tells of all
+    n = 0
+    while n < count:
+        kind, owner, part = int(rows.kind[n]), int(rows.dof[n]), int(rows.part[n])
+        end, number, edges = n + max(int(rows.cone[n]), 1), 0, 0
         if contact is not None and kind == CONTACT_ROW:
-            pair = contact.data.shape[owner, 0], contact.data.shape[owner, 1]
-            owner, part = int(pair[0]), int(pair[1])
+            while end < count and rows.kind[end] == CONTACT_ROW and rows.dof[end] == owner:
+                end += 1
+            owner, part = (int(shape) for shape in contact.data.shape[owner])
             number = seen[owner, part] = seen.get((owner, part), -1) + 1
-        state = _cone_state(rows, n, least) if rows.cone[n] > 0 else _bound_state(rows, n, least)
+        if rows.cone[n] > 0:
+            state = _cone_state(rows, n, least)
+        elif end > n + 1:
+            state, edges = _pyramid_state(rows, n, end, least)
+        else:
+            state = _bound_state(rows, n, least)
         if state:
-            found.append(RowState(kind, owner, part, number, state))
+            found.append(RowState(kind, owner, part, number, state, edges))
+        n = end
     return frozenset(found)
+
+
+def _pyramid_state(rows: Rows, n: int, end: int, least: float) -> tuple[str, int]:
+    """The state of a contact by the edges of its pyramid: it slides where one of two opposite edges does not press."""
+    presses = [rows.impulse[k] > least for k in range(n, end)]
+    edges = sum(1 << k for k, pressed in enumerate(presses) if pressed)
+    return ("" if not edges else HOLDS if all(presses) else SLIDES), edges
 
 
 def _cone_state(rows: Rows, n: int, least: float) -> str:

@@ -322,7 +322,8 @@ def test_every_mutator_is_in_the_table() -> None:
     """Methods and properties of Simulation that change it, and the inputs of `step`."""
     public = {name: value for name, value in vars(artsim.Simulation).items() if not name.startswith("_")}
     setters = {name for name, value in public.items() if isinstance(value, property) and value.fset}
-    methods = {name for name, value in public.items() if callable(value)} - {"step", "save", "restore", "close"}
+    methods = {name for name, value in public.items() if callable(value)}
+    methods -= {"step", "save", "restore", "close", "derivatives"}
     inputs = set(inspect.signature(artsim.Simulation.step).parameters) - {"self", "steps"}
     assert setters | methods | inputs <= {name.partition(" ")[0] for name in MUTATORS}
 

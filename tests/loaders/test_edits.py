@@ -17,7 +17,8 @@ from artsim.sim.foundation.errors import UsageError
 ROBOTS = Path(artsim.__file__).parents[2] / "robots"
 ARM, LEG = ROBOTS / "arm7.urdf", ROBOTS / "leg.xml"
 BESIDE = """<mujoco><worldbody><body name="a" pos="0 0 1" euler="10 20 30">
-<joint name="p" pos=".1 .2 -.1" axis="1 2 2"/><geom size=".1" mass="1"/><body name="b" pos=".3 0 .1"><joint name="s" type="slide" axis="0 3 4" ref=".2"/>
+<joint name="p" pos=".1 .2 -.1" axis="1 2 2"/><geom size=".1" mass="1"/>
+<body name="b" pos=".3 0 .1"><joint name="s" type="slide" axis="0 3 4" ref=".2"/>
 <geom size=".05" mass="2" pos=".02 .01 0"/></body></body></worldbody></mujoco>"""
 TWO = """<mujoco><worldbody><body name="a"><joint name="p" axis="1 0 0"/><joint name="r" axis="0 1 0"/>
 <geom size=".1" mass="1"/></body></worldbody></mujoco>"""

@@ -199,6 +199,40 @@ def test_a_regulator_keeps_a_quadruped_standing() -> None:
     assert end(np.zeros_like(K)) < found.qpos[2] - 0.05
 
 
+def test_free_decay_of_a_quadruped() -> None:
+    """Held by drives on its feet and pushed, it swings in the engine as the poles say, but that its feet roll; both
+    frequencies and dampings by Prony's method."""
+    robot = artsim.load(ROOT / "robots" / "quadruped.urdf", base="floating")
+    given: dict[str, Any] = {"ground": True, "target": STANDING, "stiffness": 60.0, "damping": 2.0}
+    simulation = artsim.Simulation(robot, on_ground=0.0, q0=STANDING, record=("qpos",), **given)
+    simulation.step(5000)
+    poles = artsim.linearize(robot, ["target"], q0=np.array(simulation.qpos), **given).continuous.poles
+    snapshot = simulation.save()
+    for axis, slowest in ((0, 0), (1, 1)):
+        simulation.restore(snapshot)
+        simulation.push(robot.links[0], 0.05 * np.eye(3)[axis])
+        moved = np.array(simulation.step(1500)["qpos"])[:, axis]
+        y = (moved - moved[-1])[200::5][:160]
+        rows = np.array([y[k : k + 6] for k in range(len(y) - 6)])
+        c = np.linalg.lstsq(rows, y[6:], rcond=1e-10)[0]
+        found = np.log(np.roots([1.0, *-c[::-1]]).astype(complex)) / (5 * 0.002)
+        swinging = found[(found.imag > 1.0) & (found.real < -0.5) & (found.imag < 100.0)]
+        pairs = poles[poles.imag > 0]
+        want = pairs[np.argsort(-pairs.real)][slowest]
+        assert min(abs(swinging - want)) < 0.04 * abs(want), (swinging, want)
+
+
+def test_a_state_that_the_engine_leaves_is_told(tmp_path: Path) -> None:
+    """A box that just touches soft ground, which carries it when it is deeper; hard ground carries it at once."""
+    text = """<mujoco><worldbody><geom type="plane" size="9 9 .1"/><body pos="0 0 .1"><freejoint name="root"/>
+    <geom type="box" size=".1 .1 .1" mass="1"/></body></worldbody></mujoco>"""
+    hard = artsim.linearize(robot_of(tmp_path, text), [], trim=True)
+    assert not any("does not last" in note for note in hard.notes)
+    deeper = text.replace("mass=", 'solref=".02 1" mass=').replace("0 0 .1", "0 0 .0999", 1)
+    soft = artsim.linearize(robot_of(tmp_path, deeper), [], trim=True)
+    assert any("does not last: root.vz accelerates" in note for note in soft.notes)
+
+
 def test_what_no_input_reaches_is_named(tmp_path: Path) -> None:
     found = artsim.linearize(robot_of(tmp_path, CART_POLE), ["torque"])
     still = replace(found.continuous, B=np.zeros((4, 1)), inputs=("torque:slide",))

@@ -94,6 +94,16 @@ def test_a_block_that_slides_and_one_that_sticks(tmp_path: Path) -> None:
 
 
 @pytest.mark.small
+def test_states_of_contacts_in_pyramids(tmp_path: Path) -> None:
+    """One edge of a pyramid presses where the block slides along an axis, all where it sticks."""
+    sliding = block(tmp_path, cone="pyramidal", v0={"root.vx": 1.0}).derivatives([])
+    sticking = block(tmp_path, cone="pyramidal").derivatives([])
+    assert len(sliding.active) == len(sticking.active) == 4
+    assert all(state.endswith("slides") for state in sliding.active)
+    assert all(state.endswith("holds") for state in sticking.active)
+
+
+@pytest.mark.small
 def test_a_body_that_turns_freely(tmp_path: Path) -> None:
     """Without gravity a sphere keeps ω: q⁺ = q exp(h ω), so that ∂q⁺/∂q = exp(-h ω) in body axes."""
     path = tmp_path / "ball.xml"
