@@ -16,6 +16,8 @@ from artsim.loaders.load import load_text
 from artsim.sim.articulation.narrowed_limits import narrowed_limits
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.quantities.robot import Robot
+from tests.constraints.test_axis_couplings import follows, leads, twist_about
+from tests.constraints.test_turn_limits import matrix
 from tests.ik.ik_models import EXCAVATOR, LINK, MIMIC_ARM, SCARA, planar_arm
 from tests.simulation import ROBOTS, Array
 
@@ -264,6 +266,36 @@ def test_chains_of_followers(model: str) -> None:
     assert (found["status"] == 0).all()
     for row in found["qpos"]:
         assert robot.to_full(*robot.to_independent(row))[0] == pytest.approx(row, abs=1e-12)
+
+
+@pytest.mark.parametrize("model", ["two_finger_gripper", "rack_and_pinion", "parallel_gripper"])
+def test_couplings_that_are_rows_hold(model: str) -> None:
+    robot = artsim.load(ROBOTS / f"{model}.urdf", coupling="rows")
+    whole = artsim.load(ROBOTS / f"{model}.urdf")
+    assert len(robot.model.row_follower) > 0
+    link = robot.links[-1]
+    position, quaternion = poses(whole, drawn(whole, 6), link)
+    found = robot.ik(link, position, quaternion)
+    assert (found["status"] == 0).all()
+    assert found["constraint_error"].max() < 1e-10
+    for row in found["qpos"]:
+        assert whole.to_full(*whole.to_independent(row))[0] == pytest.approx(row, abs=1e-9)
+
+
+@pytest.mark.parametrize("axis", ["x", "y", "z"])
+@pytest.mark.parametrize("ball_leads", [True, False])
+def test_axes_of_balls_hold_their_couplings(axis: str, ball_leads: bool) -> None:
+    robot = robot_of(leads(axis) if ball_leads else follows(axis))
+    links = [joint.child for joint in robot.articulation.joints if joint.name in ("ball", "hinge")]
+    q = drawn(robot, 8)
+    found = robot.ik([Target(link, *poses(robot, q, link)) for link in links])
+    assert (found["status"] == 0).all()
+    assert found["constraint_error"].max() < 1e-10
+    for row in found["qpos"]:
+        turn, place = twist_about(axis, matrix(row[:4])), row[4]
+        error = place - 2.0 * turn - 0.3 if ball_leads else turn - 0.5 * place + 0.2
+        period = 2 * math.pi * (2.0 if ball_leads else 1.0)
+        assert abs(error - period * round(error / period)) < 1e-9
 
 
 def test_a_polynomial_follower_narrows_its_leader() -> None:
