@@ -45,7 +45,7 @@ from artsim.sim.foundation.rotations import rotation_matrix, symmetric
 WORLD = "world"
 FORMATS = (".stl", ".obj", ".msh")  # that MuJoCo reads
 TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "ball": "ball", "free": "free"}
-GHOST = 10 * LEAST  # [kg, kg m²] of a moving body without inertia, which MuJoCo refuses
+GHOST = 2 * LEAST  # [kg, kg m²] of a moving body without inertia, which MuJoCo refuses
 POSITIVE = 1e-13  # [kg m²] of a moment, below which MuJoCo takes fullinertia for one of no body
 ROUNDING = 1e-12  # share of the largest moment by which an inertia is inside what bodies can have
 NOTICED = 1e-10  # share of the largest moment by which an inertia may be raised without a word
@@ -374,7 +374,7 @@ def say_limits(file: MjcfText, joint: Joint, element: Element) -> None:
     say(element, "range", (lower, upper))
 
 
-LOCK = 1e-9  # [rad or m] width of the range of a locked joint
+LOCK = 1e-14  # [rad or m] width of the range of a locked joint
 
 
 def say_passive(file: MjcfText, joint: Joint, element: Element) -> None:

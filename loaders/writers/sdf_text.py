@@ -38,7 +38,7 @@ UNBOUNDED = 1e16  # from which on a bound is none
 GRAVITY = (0.0, 0.0, -9.81)  # where a model stands in no world
 WORLD = "world"
 DRAKE = "http://drake.mit.edu"
-FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf")
+FORMATS = (".stl", ".obj", ".dae", ".glb")  # each one file: a .gltf has buffers beside it
 FRICTION = (1.0, 0.005, 0.0001)  # of geoms of other formats that give none
 CLOSED = 1e-9  # [m, or of rotation matrices] largest gap of a loop that closes in the file's pose
 LOOP_TYPES = {"weld": "fixed", "connect": "ball", "hinge": "revolute", "joint": "prismatic"}
@@ -334,6 +334,8 @@ def write_geom(
     if absent and not geom.mesh_uri:
         losses.lost("geom", called, WHOLE, f"its mesh {absent}; it is left out", physical=geom.role == "collision")
         return
+    if absent and geom.mesh is not None:
+        losses.lost("geom", called, "mesh", f"its mesh {absent}; it has the name that it had")
     if geom.kind == "mesh" and not absent:
         plain = plain_mesh(geom)
         geom = placed_points(geom) if plain is None else plain

@@ -35,7 +35,7 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 
 WORLD = "world"
-FORMATS = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf")
+FORMATS = (".stl", ".obj", ".dae", ".ply", ".glb")  # each one file: a .gltf has buffers beside it
 FRICTION = (1.0, 0.005, 0.0001)  # of geoms that give none
 TYPES = {"free": "floating", "ball": "spherical"}
 SINGLE = ("revolute", "continuous", "prismatic")
@@ -276,6 +276,8 @@ def write_geom(file: UrdfText, link: Link, geom: Geom, count: int, parent: Eleme
     if absent and not geom.mesh_uri:
         losses.lost("geom", called, WHOLE, f"its mesh {absent}; it is left out", physical=geom.role == "collision")
         return
+    if absent and geom.mesh is not None:
+        losses.lost("geom", called, "mesh", f"its mesh {absent}; it has the name that it had")
     if geom.kind == "mesh" and not absent:
         plain = plain_mesh(geom)
         geom = placed_points(geom) if plain is None else plain

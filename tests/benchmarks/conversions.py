@@ -4,8 +4,10 @@
         [--check-with mujoco pinocchio] [--every N] [--json FILE]
 
 A way is a source and the formats that a model is written in, one after the other; the last file is compared with the
-source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file instead. A model counts as equal if every row of the proof is, as told if all that differs was told; `reason` tables say
-what differs, and what was told, by kind and field.
+source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file instead. A model counts as equal if
+every row of the proof is (names and looks do not count), as told if all that differs was told; `sayable` are models of
+which every format on the way says all that affects motion, forces or contacts. Tables say what differs, and what was
+told, by kind and field.
 """
 
 from __future__ import annotations
@@ -161,6 +163,9 @@ def main() -> None:
                     outcome = Outcome("crashed", [traceback.format_exc().strip().splitlines()[-1][:110]], [], False)
                 counts[way][outcome.word] += 1
                 counts[way]["motion equal"] += outcome.core
+                if not any(loss.physical for loss in outcome.losses):
+                    counts[way]["sayable"] += 1
+                    counts[way]["sayable and equal"] += outcome.word == "equal"
                 for why in set(outcome.reasons):
                     reasons[way][why].append(entry["id"])
                 told[way].update({f"{loss.outcome} {loss.kind} {loss.field}" for loss in outcome.losses})

@@ -80,6 +80,29 @@ def test_a_file_of_its_own_format_loses_nothing(path: Path, tmp_path: Path) -> N
     assert differences(robot, after, Losses()) == []
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_free_base_stays_free(suffix: str, tmp_path: Path) -> None:
+    robot = load_articulation(ROOT / "robots" / "quadruped.urdf", base="floating")
+    made = write_articulation(robot, tmp_path / f"robot{suffix}")
+    assert made.proof is not None and made.proof.holds
+    rows = {row.subject: row for row in made.proof.rows}
+    assert rows["mass matrix"].compared == 8 * 18**2
+    assert all(rows[name].equal for name in MOTION)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_loops_of_a_file_beside_the_model_are_written(suffix: str, tmp_path: Path) -> None:
+    loops = tmp_path / "loops.toml"
+    robot = load_articulation(ROOT / "robots" / "double_pendulum.urdf")
+    first, last = robot.links[0].name, robot.links[-1].name
+    loops.write_text(f'[[loop]]\nname = "shut"\nkind = "connect"\nlink_a = "{first}"\nlink_b = "{last}"\n')
+    robot = load_articulation(ROOT / "robots" / "double_pendulum.urdf", loops=loops)
+    made = write_articulation(robot, tmp_path / f"robot{suffix}")
+    assert made.proof is not None and made.proof.holds
+    after = load_articulation(made.path)
+    assert [(loop.name, loop.kind) for loop in after.loops] == [("shut", "connect")]
+
+
 # --- others' reading of the files ------------------------------------------------------------------------------------
 
 
