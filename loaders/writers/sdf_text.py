@@ -43,7 +43,7 @@ FRICTION = (1.0, 0.005, 0.0001)  # of geoms of other formats that give none
 CLOSED = 1e-9  # [m, or of rotation matrices] largest gap of a loop that closes in the file's pose
 LOOP_TYPES = {"weld": "fixed", "connect": "ball", "hinge": "revolute", "joint": "prismatic"}
 SAID: Said = {
-    "Articulation": frozenset(),
+    "Articulation": frozenset(("no_contact",)),
     "Link": frozenset("name inertial geoms self_collide gravity_compensation model".split()),
     "Inertial": frozenset("mass pose inertia".split()),
     "Joint": frozenset(

@@ -41,7 +41,7 @@ TYPES = {"free": "floating", "ball": "spherical"}
 SINGLE = ("revolute", "continuous", "prismatic")
 LOOP_TYPES = {"connect": "spherical", "weld": "fixed", "hinge": "revolute", "joint": "joint"}
 SAID: Said = {
-    "Articulation": frozenset(),
+    "Articulation": frozenset(("no_contact",)),
     "Link": frozenset("name inertial geoms self_collide".split()),
     "Inertial": frozenset("mass pose inertia".split()),
     "Joint": frozenset(

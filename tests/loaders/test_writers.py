@@ -19,7 +19,7 @@ from artsim.loaders.writers import mjcf_text, sdf_text, urdf_text
 from artsim.loaders.writers.differences import differences
 from artsim.loaders.writers.elements_out import number
 from artsim.loaders.writers.frames_out import chain, rpy_of
-from artsim.loaders.writers.losses import OF_READING, Losses, default_of, unsaid_fields
+from artsim.loaders.writers.losses import ITEMS, OF_READING, Losses, default_of, unsaid_fields
 from artsim.loaders.writers.proof import prove
 from artsim.loaders.writers.write import Written, check_written, write_articulation
 from artsim.sim.articulation import description
@@ -282,6 +282,13 @@ def test_every_field_is_said_or_told(writer: Any) -> None:
                 continue
             item = kind(**{**required, field.name: "something"})
             assert field.name in [path for path, _ in unsaid_fields(item, writer.SAID)]
+
+
+def test_every_part_of_a_robot_is_an_item_or_of_its_reading() -> None:
+    known = {*ITEMS, *OF_READING, "options", "self_collide"}
+    assert {field.name for field in dataclasses.fields(Articulation)} == known & {
+        field.name for field in dataclasses.fields(Articulation)
+    }
 
 
 def test_losses_are_told_by_name(tmp_path: Path) -> None:
