@@ -258,8 +258,8 @@ def geom_fields(geom: Geom) -> Fields:
         "fluid": None if geom.fluid is None else tuple(flat(geom.fluid)),
     }
     if geom.kind == "mesh":
-        fields["map"] = mesh_map(geom)
-        fields["mesh"] = mesh_content(geom)
+        content, place = mesh_content(geom), mesh_map(geom)
+        fields["mesh"] = content if isinstance(content, str) else content @ place[:, :3].T + place[:, 3]
         fields["most_hull_vertices"] = geom.most_hull_vertices
     else:
         fields["size"] = () if geom.kind == "plane" else geom.size  # a plane has no end where it touches

@@ -217,7 +217,8 @@ def write_body(file: MjcfText, link: Link, above: list[Joint], poses: dict[str, 
                 f"joint {first.name!r} is free below link {parent!r}, which moves: MJCF has free joints in the world "
                 "alone"
             )
-        file.losses.changed("joint", first.name, "parent", f"is free in the world, not below {parent!r}")
+        told = f"is free in the world, not below {parent!r}, which stands still"
+        file.losses.changed("link", link.name, "parent", told, physical=False)
         pose, parent = compose(poses[parent], pose), WORLD
     name = link.name
     if name == WORLD:

@@ -247,10 +247,12 @@ def write_inertial(inertial: Inertial, parent: Element) -> None:
 def write_joint(file: SdfText, joint: Joint) -> None:
     """<joint> with its axis; nothing for a link that is free in the world."""
     if joint.kind == "free":
-        if joint.parent != WORLD and not file.names.get(joint.parent) == "":
-            raise UsageError(
-                f"joint {joint.name!r} is free below link {joint.parent!r}; SDF frees links in the world alone"
-            )
+        if not stands_still(file, joint.parent):
+            told = f"joint {joint.name!r} is free below link {joint.parent!r}, which moves"
+            raise UsageError(f"{told}; SDF frees links in the world alone")
+        if joint.parent != WORLD:
+            told = f"is free in the world, not below {joint.parent!r}, which stands still"
+            file.losses.changed("link", joint.child, "parent", told, physical=False)
         for name in ("damping", "friction", "stiffness", "armature", "effort", "velocity"):
             if getattr(joint, name):
                 told = f"{name} {getattr(joint, name):g} is not said of a free link"
@@ -522,6 +524,18 @@ def flaw_of(file: SdfText, loop: Loop, poses: Mapping[str, Pose]) -> str:
     if max(apart, turned) > CLOSED:
         return f"is open by {max(apart, turned):.3g} where all joints are at 0; SDF has loops closed there"
     return ""
+
+
+def stands_still(file: SdfText, name: str) -> bool:
+    """True for the world and for links that fixed joints hold in it."""
+    while name != WORLD:
+        above = file.joints.get(name)
+        if above is None:
+            return file.robot.base == "fixed"
+        if any(joint.kind != "fixed" for joint in above):
+            return False
+        name = above[0].parent
+    return True
 
 
 def root_of(file: SdfText, name: str) -> str:

@@ -75,14 +75,14 @@ def write_articulation(
         put_whole(place, text)
     except OSError as error:
         raise OutputError(f"{place}: {os.strerror(error.errno or 0)}") from None
-    return Written(place, made, losses, check_written(robot, place, losses) if proof else None)
+    anywhere = meshes == "path"
+    return Written(place, made, losses, check_written(robot, place, losses, anywhere=anywhere) if proof else None)
 
 
-def check_written(robot: Articulation, place: Path, losses: Losses) -> Proof:
-    """The proof of a file that was written: load it, with meshes from wherever it names them, and compare."""
-    after = load_articulation(
-        place, base=base_in(place, robot), mesh_root=Path(place.anchor or "/"), max_faces=robot.max_faces
-    )
+def check_written(robot: Articulation, place: Path, losses: Losses, *, anywhere: bool = False) -> Proof:
+    """The proof of a file that was written: load it, with meshes from anywhere or from its own folder, and compare."""
+    root = Path(place.resolve().anchor) if anywhere else None
+    after = load_articulation(place, base=base_in(place, robot), mesh_root=root, max_faces=robot.max_faces)
     return prove(robot, after, losses)
 
 

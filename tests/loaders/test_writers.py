@@ -25,11 +25,14 @@ from artsim.loaders.writers.write import Written, check_written, write_articulat
 from artsim.sim.articulation import description
 from artsim.sim.articulation.description import Actuator, Articulation, Coupling, Joint, Loop, Pose, Tendon, TendonPoint
 from artsim.sim.articulation.pose_algebra import compose, quaternion_from_rpy
-from artsim.sim.foundation.errors import OutputError, UsageError
+from artsim.sim.foundation.errors import ModelError, OutputError, UsageError
 from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.quantities.robot import Robot
 from tests.conftest import ROOT
 from tests.loaders.sdf_models import MODELS
+from tests.random_models.random_mjcf import random_mjcf
+from tests.random_models.random_sdf import random_sdf
+from tests.random_models.random_urdf import random_urdf
 
 ROBOTS = sorted(path for path in (ROOT / "robots").iterdir() if path.suffix in (".urdf", ".xml"))
 SUFFIXES = (".urdf", ".xml", ".sdf")
@@ -78,6 +81,38 @@ def test_a_file_of_its_own_format_loses_nothing(path: Path, tmp_path: Path) -> N
     after, made = written(robot, tmp_path, path.suffix)
     assert [loss for loss in made.losses.entries if loss.kind != "reading" and loss.outcome != "added"] == []
     assert differences(robot, after, Losses()) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("kind", ["mjcf", "urdf", "sdf"])
+def test_random_models_differ_only_as_told(kind: str, suffix: str, tmp_path: Path) -> None:
+    loaded = 0
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if kind == "mjcf":
+            path = random_mjcf(1, number).write(folder)
+        elif kind == "urdf":
+            path = folder / "model.urdf"
+            path.write_text(random_urdf(1, number))
+        else:
+            for name, text in random_sdf(1, number).files.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text)
+            path = folder / "model.sdf"
+        try:
+            robot = load_articulation(path)
+        except ModelError:
+            continue
+        loaded += 1
+        made = write_articulation(robot, folder / f"written{suffix}")
+        assert made.proof is not None
+        assert made.proof.untold == []
+        assert made.proof.holds
+        if path.suffix == suffix:
+            assert [row.subject for row in made.proof.rows if not row.equal] == []
+    assert loaded > 6
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
