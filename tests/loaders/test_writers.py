@@ -88,16 +88,16 @@ def test_a_file_of_its_own_format_loses_nothing(path: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize("kind", ["mjcf", "urdf", "sdf"])
 def test_random_models_differ_only_as_told(kind: str, suffix: str, tmp_path: Path) -> None:
     loaded = 0
-    for number in range(12):
-        folder = tmp_path / str(number)
+    for count in range(12):
+        folder = tmp_path / str(count)
         folder.mkdir()
         if kind == "mjcf":
-            path = random_mjcf(1, number).write(folder)
+            path = random_mjcf(1, count).write(folder)
         elif kind == "urdf":
             path = folder / "model.urdf"
-            path.write_text(random_urdf(1, number))
+            path.write_text(random_urdf(1, count))
         else:
-            for name, text in random_sdf(1, number).files.items():
+            for name, text in random_sdf(1, count).files.items():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text)
             path = folder / "model.sdf"
@@ -110,7 +110,7 @@ def test_random_models_differ_only_as_told(kind: str, suffix: str, tmp_path: Pat
         assert made.proof is not None
         assert made.proof.untold == []
         assert made.proof.holds
-        if path.suffix == suffix:
+        if path.suffix == suffix != ".sdf":  # of SDF, models within models become one, whose links do not touch
             assert [row.subject for row in made.proof.rows if not row.equal] == []
     assert loaded > 6
 
