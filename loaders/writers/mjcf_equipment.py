@@ -344,7 +344,11 @@ def write_actuator(actuator: Actuator, section: Element, losses: Losses, *, froz
         {"site": "refsite", "slidercrank": "slidersite"}.get(actuator.transmission, ""),
         actuator.reference or None,
     )
-    say(element, "cranklength", actuator.crank_length, 0.0)
+    if actuator.transmission == "slidercrank":
+        say(element, "cranklength", actuator.crank_length)
+    elif actuator.crank_length:
+        told = "its crank length, which does not act, is not said"
+        losses.lost("actuator", actuator.name, "crank_length", told, physical=False)
     if actuator.gain != "rotation":
         say(element, "gear", trimmed(actuator.gear), (1.0,))
     elif trimmed(actuator.gear) != (1.0,):
@@ -368,7 +372,12 @@ def say_general(actuator: Actuator, element: Element) -> None:
         trimmed(p) if p else ()
         for p in (actuator.dynamics_parameters, actuator.gain_parameters, actuator.bias_parameters)
     )
-    plain = actuator.dynamics == "none" and actuator.gain == "fixed" and not actuator.activation_early
+    plain = (
+        actuator.transmission != "body"
+        and actuator.dynamics == "none"
+        and actuator.gain == "fixed"
+        and not actuator.activation_early
+    )
     if plain and actuator.bias == "none" and d == (1.0,) and g == (1.0,) and b == (0.0,):
         element.tag = "motor"
         return

@@ -246,6 +246,9 @@ def write_inertial(inertial: Inertial, parent: Element) -> None:
 
 def write_joint(file: SdfText, joint: Joint) -> None:
     """<joint> with its axis; nothing for a link that is free in the world."""
+    if joint.kind in ("ball", "free") and joint.actuator_range is not None:
+        told = f"the bounds of its actuators' forces are not said of a {joint.kind} joint"
+        file.losses.lost("joint", joint.name, "actuator_range", told)
     if joint.kind == "free":
         if not stands_still(file, joint.parent):
             told = f"joint {joint.name!r} is free below link {joint.parent!r}, which moves"

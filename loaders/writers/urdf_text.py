@@ -176,6 +176,9 @@ def write_joint(file: UrdfText, joint: Joint) -> None:
     say_origin(element, joint.pose)
     add(element, "parent", link=joint.parent)
     add(element, "child", link=joint.child)
+    if joint.kind not in SINGLE and joint.actuator_range is not None:
+        told = f"the bounds of its actuators' forces are not said of a {joint.kind} joint"
+        file.losses.lost("joint", joint.name, "actuator_range", told)
     if kind in ("fixed", "free"):
         for name in ("damping", "friction", "effort", "velocity"):
             if getattr(joint, name):
