@@ -272,7 +272,7 @@ def write_joint(file: SdfText, joint: Joint) -> None:
         file.losses.changed("joint", joint.name, "reference", told, physical=False)
     if joint.kind == "ball":
         for name in ("upper", "damping", "friction", "stiffness", "armature", "effort", "velocity"):
-            if getattr(joint, name):
+            if getattr(joint, name) or (name == "upper" and joint.upper is not None):
                 told = f"{name} {getattr(joint, name):g} is not said of a ball joint"
                 file.losses.lost("joint", joint.name, name, told)
     elif joint.kind != "fixed":
