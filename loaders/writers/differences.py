@@ -19,7 +19,8 @@ from artsim.sim.articulation.description import Articulation, Geom, Inertial, Jo
 from artsim.sim.articulation.pose_algebra import compose, conjugate
 from artsim.sim.foundation.rotations import rotation_matrix, symmetric
 
-TOLERANCE = 1e-9  # relative to the larger of 1 and the numbers compared
+TOLERANCE = 1e-9  # relative to the numbers compared, and to LEAST
+LEAST = 2e-5  # below which numbers are compared to this: differences of 2e-14 are rounding
 MASSLESS = 1e-12  # [kg] below which a centre of mass is of no concern
 WORLD = "world"
 FRICTION = (1.0, 0.005, 0.0001)
@@ -76,10 +77,10 @@ def unequal(first: Fields, second: Fields) -> Iterator[tuple[str, Any, Any]]:
 def equal(a: Any, b: Any) -> bool:
     """True for equal words and for numbers that differ by no more than TOLERANCE."""
     if isinstance(a, float | int) and isinstance(b, float | int):
-        return abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
+        return abs(a - b) <= TOLERANCE * max(LEAST, abs(a), abs(b))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         scale = max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0)))
-        return a.shape == b.shape and bool((np.abs(a - b) <= TOLERANCE * max(scale, 1e-3)).all())
+        return a.shape == b.shape and bool((np.abs(a - b) <= TOLERANCE * max(scale, LEAST)).all())
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return False
     if isinstance(a, tuple) and isinstance(b, tuple):
@@ -257,8 +258,8 @@ def geom_fields(geom: Geom) -> Fields:
         "fluid": None if geom.fluid is None else tuple(flat(geom.fluid)),
     }
     if geom.kind == "mesh":
-        fields["map"] = mesh_map(geom)
-        fields["mesh"] = mesh_content(geom)
+        content, place = mesh_content(geom), mesh_map(geom)
+        fields["mesh"] = content if isinstance(content, str) else content @ place[:, :3].T + place[:, 3]
         fields["most_hull_vertices"] = geom.most_hull_vertices
     else:
         fields["size"] = () if geom.kind == "plane" else geom.size  # a plane has no end where it touches

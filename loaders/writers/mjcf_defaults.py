@@ -65,7 +65,8 @@ def shared_by_most(elements: Sequence[Element], shared: Mapping[str, str]) -> di
     for name, plain in shared.items():
         counts = Counter(element.get(name, plain) for element in elements)
         value, count = counts.most_common(1)[0] if counts else (plain, 0)
-        if count >= LEAST and 2 * count > len(elements) and value != plain:
+        partly = " " in value and name != "friction"  # of several numbers, those left out would be the class's
+        if not partly and count >= LEAST and 2 * count > len(elements) and value != plain:
             common[name] = value
     return common
 

@@ -344,16 +344,21 @@ def write_actuator(actuator: Actuator, section: Element, losses: Losses, *, froz
         {"site": "refsite", "slidercrank": "slidersite"}.get(actuator.transmission, ""),
         actuator.reference or None,
     )
-    say(element, "cranklength", actuator.crank_length, 0.0)
-    say(element, "gear", trimmed(actuator.gear), (1.0,))
+    if actuator.transmission == "slidercrank":
+        say(element, "cranklength", actuator.crank_length)
+    elif actuator.crank_length:
+        told = "its crank length, which does not act, is not said"
+        losses.lost("actuator", actuator.name, "crank_length", told, physical=False)
+    if actuator.gain != "rotation":
+        say(element, "gear", trimmed(actuator.gear), (1.0,))
+    elif trimmed(actuator.gear) != (1.0,):
+        losses.lost("actuator", actuator.name, "gear", "its gear, which does not act, is not said", physical=False)
     kind_of = {"pid": say_servo, "dcmotor": say_motor, "rotation": say_rotation}.get(actuator.gain, say_general)
     kind_of(actuator, element)
     if actuator.control_ranges and actuator.gain != "pid":
         say(element, "ctrlrange", actuator.control_ranges[0])
-    if actuator.force_range is not None:
+    if element.tag != "dcmotor":
         say(element, "forcerange", actuator.force_range)
-    elif element.tag == "dcmotor":
-        say(element, "forcelimited", False)
     say(element, "actrange", actuator.activation_range)
     say(element, "lengthrange", actuator.length_range if "muscle" in (actuator.gain, actuator.bias) else None)
     if actuator.disabled and not frozen:
@@ -367,7 +372,12 @@ def say_general(actuator: Actuator, element: Element) -> None:
         trimmed(p) if p else ()
         for p in (actuator.dynamics_parameters, actuator.gain_parameters, actuator.bias_parameters)
     )
-    plain = actuator.dynamics == "none" and actuator.gain == "fixed" and not actuator.activation_early
+    plain = (
+        actuator.transmission != "body"
+        and actuator.dynamics == "none"
+        and actuator.gain == "fixed"
+        and not actuator.activation_early
+    )
     if plain and actuator.bias == "none" and d == (1.0,) and g == (1.0,) and b == (0.0,):
         element.tag = "motor"
         return
@@ -420,8 +430,9 @@ def say_motor(actuator: Actuator, element: Element) -> None:
     say(element, "motorconst", g[1])
     say(element, "resistance", g[0])
     say(element, "inductance", (0.0, d[0]), (0.0, 0.0))
-    if d[1]:
-        say(element, "saturation", (0.0, 0.0, d[1]))
+    most = 0.0 if actuator.force_range is None else actuator.force_range[1]
+    if most or d[1]:
+        say(element, "saturation", (most, 0.0, d[1]))
     if d[2]:
         say(element, "thermal", (d[2], d[3], 0.0, g[2], g[3], d[4]))
     if any((*d[5:7], *b[3:6])):

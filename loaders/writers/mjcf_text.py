@@ -45,7 +45,7 @@ from artsim.sim.foundation.rotations import rotation_matrix, symmetric
 WORLD = "world"
 FORMATS = (".stl", ".obj", ".msh")  # that MuJoCo reads
 TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "ball": "ball", "free": "free"}
-GHOST = 10 * LEAST  # [kg, kg m²] of a moving body without inertia, which MuJoCo refuses
+GHOST = 2 * LEAST  # [kg, kg m²] of a moving body without inertia, which MuJoCo refuses
 POSITIVE = 1e-13  # [kg m²] of a moment, below which MuJoCo takes fullinertia for one of no body
 ROUNDING = 1e-12  # share of the largest moment by which an inertia is inside what bodies can have
 NOTICED = 1e-10  # share of the largest moment by which an inertia may be raised without a word
@@ -185,8 +185,6 @@ def write_bodies(file: MjcfText) -> None:
         for site in robot.sites:
             if site.link == link.name:
                 write_site(site, body)
-    for name in [loop_end for loop in robot.loops for loop_end in (loop.link_a, loop.link_b)]:
-        assert name in file.bodies
 
 
 def root_joint(robot: Articulation, link: Link) -> Joint:
@@ -219,7 +217,8 @@ def write_body(file: MjcfText, link: Link, above: list[Joint], poses: dict[str, 
                 f"joint {first.name!r} is free below link {parent!r}, which moves: MJCF has free joints in the world "
                 "alone"
             )
-        file.losses.changed("joint", first.name, "parent", f"is free in the world, not below {parent!r}")
+        told = f"is free in the world, not below {parent!r}, which stands still"
+        file.losses.changed("link", link.name, "parent", told, physical=False)
         pose, parent = compose(poses[parent], pose), WORLD
     name = link.name
     if name == WORLD:
@@ -374,7 +373,7 @@ def say_limits(file: MjcfText, joint: Joint, element: Element) -> None:
     say(element, "range", (lower, upper))
 
 
-LOCK = 1e-9  # [rad or m] width of the range of a locked joint
+LOCK = 1e-14  # [rad or m] width of the range of a locked joint
 
 
 def say_passive(file: MjcfText, joint: Joint, element: Element) -> None:

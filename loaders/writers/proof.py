@@ -59,6 +59,9 @@ REASONS: Mapping[str, Mapping[str, Collection[str]]] = {
     "contacts": _CONTACTS,
 }
 """The kinds and fields of losses that explain a difference of a quantity."""
+SMALL = {"mass_matrix": 1e-3, "gravity": 1e-3, "bias": 1e-3, "link_position": 1e-3, "link_quaternion": 1.0}
+"""Sizes of quantities in SI units, to which differences of smaller ones are relative: they are rounding, or the inertia
+of bodies that have next to none."""
 FREELY = 1.0  # [m] by which slides without limits move, either way
 Pair = tuple[str, str]
 
@@ -254,11 +257,11 @@ def quantity_rows(
         elif name == "link_quaternion":
             other = np.where((value * other).sum(axis=-1, keepdims=True) < 0, -other, other)
         heavy = float(np.abs(a["mass_matrix"]).max(initial=0.0)) if name in ("gravity", "bias") else 0.0
-        rows.append(numbers_row(subject, value, other, losses, name, least=heavy))
+        rows.append(numbers_row(subject, value, other, losses, name, least=max(heavy, SMALL[name])))
     return rows
 
 
-def numbers_row(subject: str, value: Real, other: Real, losses: Losses, quantity: str, *, least: float = 0.0) -> Row:
+def numbers_row(subject: str, value: Real, other: Real, losses: Losses, quantity: str, *, least: float) -> Row:
     """The row of a table of numbers, whose differences count relative to the largest one, or to `least`: forces that
     cancel, as those of gravity about upright axes do, are no more exact than the masses that they come from.
     """
@@ -267,7 +270,7 @@ def numbers_row(subject: str, value: Real, other: Real, losses: Losses, quantity
     both = np.isfinite(value) & np.isfinite(other)
     if (np.isfinite(value) != np.isfinite(other)).any():
         return Row(subject, value.size, None, verdict(losses, quantity))
-    scale = max(1.0, least, float(np.abs(value[both]).max(initial=0.0)))
+    scale = max(least, float(np.abs(value[both]).max(initial=0.0)))
     distance = float(np.abs(value - other)[both].max(initial=0.0)) / scale
     return Row(subject, value.size, distance, "equal" if distance <= TOLERANCE else verdict(losses, quantity))
 
@@ -295,7 +298,7 @@ def contact_rows(robots: tuple[Robot, Robot], states: tuple[Real, Real], order: 
         return [*rows, Row("contact depths", 0, None, f"not compared: {error}")]
     keys = sorted(a.keys() | b.keys())
     value, other = (np.array([min(0.0, *depth.get(key, ()), 0.0) for key in keys]) for depth in (a, b))
-    return [*rows, numbers_row("contact depths", value, other, losses, "contacts")]
+    return [*rows, numbers_row("contact depths", value, other, losses, "contacts", least=1.0)]  # [m] iterated
 
 
 def without_lost(robot: Robot, names: Mapping[int, str], losses: Losses) -> Robot:

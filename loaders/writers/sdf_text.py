@@ -38,12 +38,12 @@ UNBOUNDED = 1e16  # from which on a bound is none
 GRAVITY = (0.0, 0.0, -9.81)  # where a model stands in no world
 WORLD = "world"
 DRAKE = "http://drake.mit.edu"
-FORMATS = (".stl", ".obj", ".dae", ".glb", ".gltf")
+FORMATS = (".stl", ".obj", ".dae", ".glb")  # each one file: a .gltf has buffers beside it
 FRICTION = (1.0, 0.005, 0.0001)  # of geoms of other formats that give none
 CLOSED = 1e-9  # [m, or of rotation matrices] largest gap of a loop that closes in the file's pose
 LOOP_TYPES = {"weld": "fixed", "connect": "ball", "hinge": "revolute", "joint": "prismatic"}
 SAID: Said = {
-    "Articulation": frozenset(),
+    "Articulation": frozenset(("no_contact",)),
     "Link": frozenset("name inertial geoms self_collide gravity_compensation model".split()),
     "Inertial": frozenset("mass pose inertia".split()),
     "Joint": frozenset(
@@ -246,11 +246,16 @@ def write_inertial(inertial: Inertial, parent: Element) -> None:
 
 def write_joint(file: SdfText, joint: Joint) -> None:
     """<joint> with its axis; nothing for a link that is free in the world."""
+    if joint.kind in ("ball", "free") and joint.actuator_range is not None:
+        told = f"the bounds of its actuators' forces are not said of a {joint.kind} joint"
+        file.losses.lost("joint", joint.name, "actuator_range", told)
     if joint.kind == "free":
-        if joint.parent != WORLD and not file.names.get(joint.parent) == "":
-            raise UsageError(
-                f"joint {joint.name!r} is free below link {joint.parent!r}; SDF frees links in the world alone"
-            )
+        if not stands_still(file, joint.parent):
+            told = f"joint {joint.name!r} is free below link {joint.parent!r}, which moves"
+            raise UsageError(f"{told}; SDF frees links in the world alone")
+        if joint.parent != WORLD:
+            told = f"is free in the world, not below {joint.parent!r}, which stands still"
+            file.losses.changed("link", joint.child, "parent", told, physical=False)
         for name in ("damping", "friction", "stiffness", "armature", "effort", "velocity"):
             if getattr(joint, name):
                 told = f"{name} {getattr(joint, name):g} is not said of a free link"
@@ -267,7 +272,7 @@ def write_joint(file: SdfText, joint: Joint) -> None:
         file.losses.changed("joint", joint.name, "reference", told, physical=False)
     if joint.kind == "ball":
         for name in ("upper", "damping", "friction", "stiffness", "armature", "effort", "velocity"):
-            if getattr(joint, name):
+            if getattr(joint, name) or (name == "upper" and joint.upper is not None):
                 told = f"{name} {getattr(joint, name):g} is not said of a ball joint"
                 file.losses.lost("joint", joint.name, name, told)
     elif joint.kind != "fixed":
@@ -334,6 +339,8 @@ def write_geom(
     if absent and not geom.mesh_uri:
         losses.lost("geom", called, WHOLE, f"its mesh {absent}; it is left out", physical=geom.role == "collision")
         return
+    if absent and geom.mesh is not None:
+        losses.lost("geom", called, "mesh", f"its mesh {absent}; it has the name that it had")
     if geom.kind == "mesh" and not absent:
         plain = plain_mesh(geom)
         geom = placed_points(geom) if plain is None else plain
@@ -520,6 +527,18 @@ def flaw_of(file: SdfText, loop: Loop, poses: Mapping[str, Pose]) -> str:
     if max(apart, turned) > CLOSED:
         return f"is open by {max(apart, turned):.3g} where all joints are at 0; SDF has loops closed there"
     return ""
+
+
+def stands_still(file: SdfText, name: str) -> bool:
+    """True for the world and for links that fixed joints hold in it."""
+    while name != WORLD:
+        above = file.joints.get(name)
+        if above is None:
+            return file.robot.base == "fixed"
+        if any(joint.kind != "fixed" for joint in above):
+            return False
+        name = above[0].parent
+    return True
 
 
 def root_of(file: SdfText, name: str) -> str:

@@ -35,13 +35,13 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 
 WORLD = "world"
-FORMATS = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf")
+FORMATS = (".stl", ".obj", ".dae", ".ply", ".glb")  # each one file: a .gltf has buffers beside it
 FRICTION = (1.0, 0.005, 0.0001)  # of geoms that give none
 TYPES = {"free": "floating", "ball": "spherical"}
 SINGLE = ("revolute", "continuous", "prismatic")
 LOOP_TYPES = {"connect": "spherical", "weld": "fixed", "hinge": "revolute", "joint": "joint"}
 SAID: Said = {
-    "Articulation": frozenset(),
+    "Articulation": frozenset(("no_contact",)),
     "Link": frozenset("name inertial geoms self_collide".split()),
     "Inertial": frozenset("mass pose inertia".split()),
     "Joint": frozenset(
@@ -176,6 +176,9 @@ def write_joint(file: UrdfText, joint: Joint) -> None:
     say_origin(element, joint.pose)
     add(element, "parent", link=joint.parent)
     add(element, "child", link=joint.child)
+    if joint.kind not in SINGLE and joint.actuator_range is not None:
+        told = f"the bounds of its actuators' forces are not said of a {joint.kind} joint"
+        file.losses.lost("joint", joint.name, "actuator_range", told)
     if kind in ("fixed", "free"):
         for name in ("damping", "friction", "effort", "velocity"):
             if getattr(joint, name):
@@ -276,6 +279,8 @@ def write_geom(file: UrdfText, link: Link, geom: Geom, count: int, parent: Eleme
     if absent and not geom.mesh_uri:
         losses.lost("geom", called, WHOLE, f"its mesh {absent}; it is left out", physical=geom.role == "collision")
         return
+    if absent and geom.mesh is not None:
+        losses.lost("geom", called, "mesh", f"its mesh {absent}; it has the name that it had")
     if geom.kind == "mesh" and not absent:
         plain = plain_mesh(geom)
         geom = placed_points(geom) if plain is None else plain

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -59,8 +59,7 @@ def write_articulation(
     place = Path(path)
     refuse_place(place, force=force)
     format_ = format_of(place)
-    if len(robot.parts) > 1:
-        raise UsageError(f"{robot.name!r} is a scene of {len(robot.parts)} models; a file holds one: convert each")
+    robot = alone(robot)
     losses = Losses()
     files = MeshFiles(place.parent, meshes, formats_of(format_))
     write = writer_of(format_)
@@ -76,13 +75,32 @@ def write_articulation(
         put_whole(place, text)
     except OSError as error:
         raise OutputError(f"{place}: {os.strerror(error.errno or 0)}") from None
-    return Written(place, made, losses, check_written(robot, place, losses) if proof else None)
+    anywhere = meshes == "path"
+    return Written(place, made, losses, check_written(robot, place, losses, anywhere=anywhere) if proof else None)
 
 
-def check_written(robot: Articulation, place: Path, losses: Losses) -> Proof:
-    """The proof of a file that was written: load it, with meshes from wherever it names them, and compare."""
-    after = load_articulation(place, base=robot.base, mesh_root=Path(place.anchor or "/"), max_faces=robot.max_faces)
+def check_written(robot: Articulation, place: Path, losses: Losses, *, anywhere: bool = False) -> Proof:
+    """The proof of a file that was written: load it, with meshes from anywhere or from its own folder, and compare."""
+    root = Path(place.resolve().anchor) if anywhere else None
+    after = load_articulation(place, base=base_in(place, robot), mesh_root=root, max_faces=robot.max_faces)
     return prove(robot, after, losses)
+
+
+def alone(robot: Articulation) -> Articulation:
+    """The robot, of a scene of one (a model with a file of loops) its model. Raises UsageError for other scenes."""
+    if len(robot.parts) > 1:
+        raise UsageError(f"{robot.name!r} is a scene of {len(robot.parts)} models; a file holds one: convert each")
+    if not robot.parts:
+        return robot
+    (part,) = robot.parts
+    return replace(
+        robot, format=part.format, self_collide=part.self_collide, conventions=part.conventions, text="", parts=()
+    )
+
+
+def base_in(place: Path, robot: Articulation) -> Literal["fixed", "floating"]:
+    """The base with which a file is read: MJCF and SDF say it themselves."""
+    return robot.base if place.suffix.lower() == ".urdf" else "fixed"
 
 
 def with_excluded(robot: Articulation, place: Path, write: Writer, files: MeshFiles, losses: Losses) -> Articulation:
@@ -101,8 +119,11 @@ def with_excluded(robot: Articulation, place: Path, write: Writer, files: MeshFi
 
 
 def read_back(text: str, place: Path, robot: Articulation) -> Articulation:
-    """The robot that a text says, without its meshes, before there is a file."""
-    return load_text(text, name=str(place), path=place, base=robot.base, meshes=False)
+    """The robot that a text says, without its meshes, before there is a file. Raises UsageError if it says none."""
+    try:
+        return load_text(text, name=str(place), path=place, base=base_in(place, robot), meshes=False)
+    except ModelError as error:
+        raise UsageError(f"{robot.name!r} was not written, since the file would not be read: {error}") from None
 
 
 def tell_contacts(before: Articulation, after: Articulation, losses: Losses) -> None:

@@ -1,12 +1,13 @@
 """Public models converted to other formats and back: which are equal, what formats do not say, what others load.
 
     ARTSIM_CORPUS=folder python -m tests.benchmarks.conversions [--ways urdf-mjcf mjcf-urdf-mjcf …] [--only PART]
-        [--check-with mujoco pinocchio] [--every N] [--json FILE]
+        [--check-with mujoco pinocchio] [--every N] [--most-links N] [--json FILE]
 
 A way is a source and the formats that a model is written in, one after the other; the last file is compared with the
 source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file instead. A model counts as equal if
-every row of the proof is, as told if all that differs was told; `reason` tables say what differs, and what was told, by
-kind and field.
+every row of the proof is (names and looks do not count), as told if all that differs was told; `sayable` are models of
+which every format on the way says all that affects motion, forces or contacts. Tables say what differs, and what was
+told, by kind and field.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import argparse
 import json
 import os
 import re
+import sys
 import tempfile
+import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -31,6 +34,7 @@ from artsim.sim.foundation.errors import ArtsimError
 
 SUFFIXES = {"mjcf": ".xml", "urdf": ".urdf", "sdf": ".sdf", "saver": ".xml"}
 WAYS = tuple(f"{a}-{b}" for a in ("urdf", "mjcf") for b in SUFFIXES if b not in (a, "saver"))
+SLOW = 10.0  # [s] of a model's way from which on it is named
 CORE = ("mass matrix", "gravity forces", "bias forces", "link positions", "link rotations")  # motion without contacts
 
 
@@ -135,6 +139,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="part of the ids")
     parser.add_argument("--every", type=int, default=1, help="one of so many models")
     parser.add_argument("--check-with", nargs="*", default=[], choices=("mujoco", "pinocchio"))
+    parser.add_argument("--most-links", type=int, default=10**9, help="larger models are left out")
     parser.add_argument("--json", type=Path, help="a line for each model and way")
     parser.add_argument("--show", type=int, default=12, help="lines of each table of reasons")
     words = parser.parse_args()
@@ -150,9 +155,12 @@ def main() -> None:
             before = load_articulation(corpus / entry["path"]) if ways else None
         except ArtsimError:
             continue
+        if before is not None and len(before.links) > words.most_links:
+            counts["left out"]["larger models"] += 1
+            continue
         for way in ways:
             assert before is not None
-            formats = way.split("-")[1:]
+            formats, began = way.split("-")[1:], time.perf_counter()
             with tempfile.TemporaryDirectory() as name:
                 try:
                     outcome = (
@@ -162,6 +170,9 @@ def main() -> None:
                     outcome = Outcome("crashed", [traceback.format_exc().strip().splitlines()[-1][:110]], [], False)
                 counts[way][outcome.word] += 1
                 counts[way]["motion equal"] += outcome.core
+                if not any(loss.physical for loss in outcome.losses):
+                    counts[way]["sayable"] += 1
+                    counts[way]["sayable and equal"] += outcome.word == "equal"
                 for why in set(outcome.reasons):
                     reasons[way][why].append(entry["id"])
                 told[way].update({f"{loss.outcome} {loss.kind} {loss.field}" for loss in outcome.losses})
@@ -172,6 +183,9 @@ def main() -> None:
                         counts[way][f"{program} loads" if not why else f"{program} refuses"] += 1
                         if why:
                             reasons[way][f"{program}: {why}"].append(entry["id"])
+            took = time.perf_counter() - began
+            if took > SLOW:
+                print(f"{entry['id']} {way}: {took:.0f} s", file=sys.stderr, flush=True)
             lines.append(json.dumps([entry["id"], way, outcome.word, sorted(set(outcome.reasons))]))
     for way, row in counts.items():
         total = sum(

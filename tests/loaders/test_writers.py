@@ -19,17 +19,20 @@ from artsim.loaders.writers import mjcf_text, sdf_text, urdf_text
 from artsim.loaders.writers.differences import differences
 from artsim.loaders.writers.elements_out import number
 from artsim.loaders.writers.frames_out import chain, rpy_of
-from artsim.loaders.writers.losses import OF_READING, Losses, default_of, unsaid_fields
+from artsim.loaders.writers.losses import ITEMS, OF_READING, Losses, default_of, unsaid_fields
 from artsim.loaders.writers.proof import prove
 from artsim.loaders.writers.write import Written, check_written, write_articulation
 from artsim.sim.articulation import description
 from artsim.sim.articulation.description import Actuator, Articulation, Coupling, Joint, Loop, Pose, Tendon, TendonPoint
 from artsim.sim.articulation.pose_algebra import compose, quaternion_from_rpy
-from artsim.sim.foundation.errors import OutputError, UsageError
+from artsim.sim.foundation.errors import ModelError, OutputError, UsageError
 from artsim.sim.foundation.rotations import rotation_matrix
 from artsim.sim.quantities.robot import Robot
 from tests.conftest import ROOT
 from tests.loaders.sdf_models import MODELS
+from tests.random_models.random_mjcf import random_mjcf
+from tests.random_models.random_sdf import random_sdf
+from tests.random_models.random_urdf import random_urdf
 
 ROBOTS = sorted(path for path in (ROOT / "robots").iterdir() if path.suffix in (".urdf", ".xml"))
 SUFFIXES = (".urdf", ".xml", ".sdf")
@@ -78,6 +81,61 @@ def test_a_file_of_its_own_format_loses_nothing(path: Path, tmp_path: Path) -> N
     after, made = written(robot, tmp_path, path.suffix)
     assert [loss for loss in made.losses.entries if loss.kind != "reading" and loss.outcome != "added"] == []
     assert differences(robot, after, Losses()) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("kind", ["mjcf", "urdf", "sdf"])
+def test_random_models_differ_only_as_told(kind: str, suffix: str, tmp_path: Path) -> None:
+    loaded = 0
+    for count in range(12):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        if kind == "mjcf":
+            path = random_mjcf(1, count).write(folder)
+        elif kind == "urdf":
+            path = folder / "model.urdf"
+            path.write_text(random_urdf(1, count))
+        else:
+            for name, text in random_sdf(1, count).files.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text)
+            path = folder / "model.sdf"
+        try:
+            robot = load_articulation(path)
+        except ModelError:
+            continue
+        loaded += 1
+        made = write_articulation(robot, folder / f"written{suffix}")
+        assert made.proof is not None
+        assert made.proof.untold == []
+        assert made.proof.holds
+        if path.suffix == suffix != ".sdf":  # of SDF, models within models become one, whose links do not touch
+            assert [row.subject for row in made.proof.rows if not row.equal] == []
+    assert loaded > 6
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_free_base_stays_free(suffix: str, tmp_path: Path) -> None:
+    robot = load_articulation(ROOT / "robots" / "quadruped.urdf", base="floating")
+    made = write_articulation(robot, tmp_path / f"robot{suffix}")
+    assert made.proof is not None and made.proof.holds
+    rows = {row.subject: row for row in made.proof.rows}
+    assert rows["mass matrix"].compared == 8 * 18**2
+    assert all(rows[name].equal for name in MOTION)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_loops_of_a_file_beside_the_model_are_written(suffix: str, tmp_path: Path) -> None:
+    loops = tmp_path / "loops.toml"
+    robot = load_articulation(ROOT / "robots" / "double_pendulum.urdf")
+    first, last = robot.links[0].name, robot.links[-1].name
+    loops.write_text(f'[[loop]]\nname = "shut"\nkind = "connect"\nlink_a = "{first}"\nlink_b = "{last}"\n')
+    robot = load_articulation(ROOT / "robots" / "double_pendulum.urdf", loops=loops)
+    made = write_articulation(robot, tmp_path / f"robot{suffix}")
+    assert made.proof is not None and made.proof.holds
+    after = load_articulation(made.path)
+    assert [(loop.name, loop.kind) for loop in after.loops] == [("shut", "connect")]
 
 
 # --- others' reading of the files ------------------------------------------------------------------------------------
@@ -259,6 +317,13 @@ def test_every_field_is_said_or_told(writer: Any) -> None:
                 continue
             item = kind(**{**required, field.name: "something"})
             assert field.name in [path for path, _ in unsaid_fields(item, writer.SAID)]
+
+
+def test_every_part_of_a_robot_is_an_item_or_of_its_reading() -> None:
+    known = {*ITEMS, *OF_READING, "options", "self_collide"}
+    assert {field.name for field in dataclasses.fields(Articulation)} == known & {
+        field.name for field in dataclasses.fields(Articulation)
+    }
 
 
 def test_losses_are_told_by_name(tmp_path: Path) -> None:
