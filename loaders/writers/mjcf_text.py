@@ -235,7 +235,7 @@ def write_body(file: MjcfText, link: Link, above: list[Joint], poses: dict[str, 
                     "joint",
                     joint.name,
                     "name",
-                    f"has no name in MJCF, where link {link.name!r} has no joint",
+                    "is fixed, and has no name in MJCF",
                     physical=False,
                 )
         elif joint.kind == "fixed" or (count and joint.pose != Pose()):

@@ -21,7 +21,7 @@ def convert(*arguments: object) -> Result:
 def test_losses_and_proof_are_printed(tmp_path: Path) -> None:
     done = convert(GRIPPER, "-o", tmp_path / "g.xml")
     assert done.exit_code == 0, done.output
-    assert "joint 'mount_to_palm': has no name in MJCF" in done.stdout
+    assert "joint 'mount_to_palm': is fixed, and has no name in MJCF" in done.stdout
     rows = {" ".join(line.split()) for line in done.stdout.splitlines()}
     assert "mass matrix 32 0 equal" in rows
     assert "couplings 1 equal" in rows
