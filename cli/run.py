@@ -36,6 +36,7 @@ from artsim.cli.scene_options import (
 )
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import control_file
+from artsim.io.runs.effort_tally import EffortTally
 from artsim.io.runs.prepare import clamped_controls, held_controls, late_controls, plan_controls, prepare
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -157,9 +158,10 @@ def run(
     if converge:
         _converge(plan, articulation, inputs, report)
         return
+    tally = EffortTally(plan)
     with caught_signals() as caught:
-        outcome = _simulate(plan, controls, controller, to, report, caught, threads)
-    _finish(outcome, to.output, report, caught, start)
+        outcome = _simulate(plan, controls, controller, to, report, caught, threads, tally)
+    _finish(outcome, to.output, report, caught, start, tally.at_limit)
 
 
 def _converge(
@@ -234,6 +236,7 @@ def _simulate(
     report: Report,
     caught: list[int],
     threads: int,
+    tally: EffortTally,
 ) -> Outcome:
     show = not report.quiet
     with progress_bar("simulating", plan.config.steps, unit="steps", show=show) as advance, storage_errors():
@@ -245,6 +248,7 @@ def _simulate(
             provenance=_provenance(threads),
             progress=Watch(advance, caught, report.strict),
             threads=threads,
+            on_block=tally,
         )
 
 
@@ -311,10 +315,16 @@ def _resume(
 
 
 def _finish(
-    outcome: Outcome, output: Path | None, report: Report, caught: list[int], start: Sequence[str] = ()
+    outcome: Outcome,
+    output: Path | None,
+    report: Report,
+    caught: list[int],
+    start: Sequence[str] = (),
+    at_effort: Mapping[str, float] = {},
 ) -> None:
-    """Print the summary and exit with the exit code of the run. `start`: the notes on the initial state."""
-    summary = summary_of(outcome, output) | {"start": [*start]}
+    """Print the summary and exit with the exit code of the run. `start`: the notes on the initial state; `at_effort`:
+    the times for which motors gave their largest forces [s]."""
+    summary = summary_of(outcome, output) | {"start": [*start], "at_effort": {**at_effort}}
     interrupted = bool(caught) and outcome.simulation.step < outcome.simulation.plan.config.steps
     checked = report.strict and not interrupted and not outcome.simulation.stop_reason
     reason = refused(outcome.simulation) if checked else ""

@@ -15,15 +15,15 @@ import numpy as np
 from artsim.io.exports.rows import blocks_of
 from artsim.io.readers.recording import Recording
 from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.runs.effort_tally import AT_LIMIT, MOTOR, largest_forces
 from artsim.io.runs.replay import Load, plan_of
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.runs.plan import Plan
 
-_AT = 1.0 - 1e-9  # share of a limit from which it counts as reached
 _SAMPLES = 64  # of a rollout that are read at once
-_MOTOR, _SPEED, _ACTUATOR = ("tau_applied", "tau_drive"), "qvel", "actuator_force"
+_SPEED, _ACTUATOR = "qvel", "actuator_force"
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ def motor_loads(output: Recording | RolloutRecording, load: Load) -> list[MotorL
     plan = plan_of(output, load, {**settings, "contacts": False, "velocity_limits": True})
     dt, every = (output.dt, output.every) if isinstance(output, Recording) else (plan.dt, plan.config.every)
     time = dt * every
-    dofs = _Sums(np.minimum(plan.inputs["drive_limit"], plan.robot.model.effort))
+    dofs = _Sums(largest_forces(plan))
     speeds = _Sums(np.array(plan.robot.model.velocity_limit))
     power = np.zeros(plan.robot.nv)
-    for rows in _blocks(output, (*_MOTOR, _SPEED)):
-        force = np.sum([rows[name] for name in _MOTOR if name in rows], axis=0)
+    for rows in _blocks(output, (*MOTOR, _SPEED)):
+        force = np.sum([rows[name] for name in MOTOR if name in rows], axis=0)
         dofs.add(force)
         speeds.add(rows[_SPEED])
         power = np.maximum(power, np.max(force * rows[_SPEED], axis=0, initial=0.0))
@@ -101,7 +101,7 @@ class _Sums:
         size = np.abs(values)
         self.peak = np.maximum(self.peak, size.max(axis=0, initial=0.0))
         self._square += (values**2).sum(axis=0)
-        self.reached += (size >= _AT * self.limit).sum(axis=0)
+        self.reached += (size >= AT_LIMIT * self.limit).sum(axis=0)
         self._rows += len(values)
 
     def of(self, k: int, time: float) -> tuple[float, float, float, float]:
@@ -129,7 +129,7 @@ def _actuators(output: Recording | RolloutRecording, plan: Plan, time: float) ->
 def _blocks(output: Recording | RolloutRecording, names: tuple[str, ...]) -> Iterator[dict[str, Array]]:
     """Rows of these variables, (rows, n) each, block by block, those of a rollout sample by sample."""
     there = [name for name in names if name in output]
-    if not {*there} & {*_MOTOR, _ACTUATOR} or (_SPEED in names and _SPEED not in there):
+    if not {*there} & {*MOTOR, _ACTUATOR} or (_SPEED in names and _SPEED not in there):
         want = "tau_applied, tau_drive and qvel"
         raise UsageError(f"{output.path}: holds no {want}; record them (--record +tau_applied,tau_drive)")
     if isinstance(output, Recording):

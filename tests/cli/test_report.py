@@ -59,6 +59,18 @@ def test_loads_are_those_of_numpy(tmp_path: Path) -> None:
 
 
 @pytest.mark.small
+def test_the_summary_of_a_run_tells_of_motors_at_their_limit(tmp_path: Path) -> None:
+    words = ["run", str(ROBOTS / "arm7.urdf"), "--stiffness", "2000", "--damping", "100", "--duration", "0.6"]
+    hard = CliRunner().invoke(cli, [*words, "--target", "joint_2=1.5", "-o", str(tmp_path / "a.h5")])
+    at_limit = told(tmp_path / "a.h5")["joint_2"]["at_limit"]
+    assert f"motors at their largest force: joint_2 ({at_limit:.3g} s)" in hard.output
+    easy = CliRunner().invoke(cli, [*words, "--target", "joint_2=0.01"])
+    assert "largest force" not in easy.output
+    found = json.loads(CliRunner().invoke(cli, [*words, "--target", "joint_2=1.5", "--json"]).stdout)
+    assert found["at_effort"]["joint_2"] == pytest.approx(at_limit)
+
+
+@pytest.mark.small
 def test_a_lower_limit_of_the_drive_counts(tmp_path: Path) -> None:
     path = tmp_path / "reach.h5"
     reach(path, drive_limit={"joint_2": 50.0}).close()
