@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Literal
-
 import click
 
-from artsim.cli.convert import as_object, described
 from artsim.cli.options import OneModelOptions, model_options, refuse_own_input
 from artsim.cli.terminal import warn
 from artsim.cli.words import read_pose
+from artsim.cli.writing import Target, target_options, write_and_tell
 from artsim.sim.articulation.description import Pose
 from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
-from artsim.sim.foundation.errors import StoppedError, printable
 
 
 def _read_pose(ctx: click.Context, param: click.Parameter, word: str | None) -> Pose:
@@ -35,16 +30,7 @@ def _read_pose(ctx: click.Context, param: click.Parameter, word: str | None) -> 
     help="Pose of TOOL's root link in LINK [m, rad, or with a suffix: 90deg]; default: that of LINK.",
 )
 @click.option("--prefix", default="", metavar="TEXT", help="What names of TOOL begin with, such as left_.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="File to write.")
-@click.option(
-    "--meshes",
-    type=click.Choice(("copy", "path")),
-    default="copy",
-    show_default=True,
-    help="Copy mesh files into a folder meshes beside FILE, or name them where they are.",
-)
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
-@click.option("--json", "as_json", is_flag=True, help="Print losses and proof as one JSON object instead of text.")
+@target_options
 @model_options
 def attach(
     tool: str,
@@ -52,10 +38,7 @@ def attach(
     at: str,
     pose: Pose,
     prefix: str,
-    output: Path,
-    meshes: Literal["copy", "path"],
-    force: bool,
-    as_json: bool,
+    target: Target,
     load_options: OneModelOptions,
 ) -> None:
     """Fix TOOL, a hand or a sensor say, to a link of MODEL, and write both to FILE: .urdf, .xml or .mjcf, .sdf.
@@ -65,18 +48,9 @@ def attach(
     """
     from artsim.loaders.attach import attached
     from artsim.loaders.load import load_articulation
-    from artsim.loaders.writers.write import write_articulation
 
-    refuse_own_input(output, tool, carrier)
+    refuse_own_input(target.output, tool, carrier)
     parts = [load_articulation(file, **load_options) for file in (carrier, tool)]
     robot = attached(parts[0], parts[1], at, pose, prefix)
     warn([str(note) for note in robot.notes if note not in (*parts[0].notes, *parts[1].notes)])
-    written = write_articulation(robot, output, force=force, strict=load_options["strict"], meshes=meshes)
-    if as_json:
-        click.echo(json.dumps(as_object(written)))
-    else:
-        for line in described(written):
-            click.echo(printable(line))
-    assert written.proof is not None
-    if not written.proof.holds:
-        raise StoppedError(f"{output}: differs from the two models in ways that were not told; the table says where")
+    write_and_tell(robot, target, strict=load_options["strict"])

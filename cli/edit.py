@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
-from artsim.cli.convert import as_object, described
 from artsim.cli.numbers import number_of
 from artsim.cli.options import OneModelOptions, model_options, refuse_own_input
 from artsim.cli.terminal import warn
-from artsim.sim.foundation.errors import StoppedError, UsageError, printable
+from artsim.cli.writing import Target, target_options, write_and_tell
+from artsim.sim.foundation.errors import UsageError
 
 _VALUES = {
     "mass": ("LINK", "mass of a link [kg]; its inertia grows with it"),
@@ -82,16 +80,7 @@ def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_value_options
 @click.option("--prefix", default="", metavar="TEXT", help="What all names begin with, such as left_.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="File to write.")
-@click.option(
-    "--meshes",
-    type=click.Choice(("copy", "path")),
-    default="copy",
-    show_default=True,
-    help="Copy mesh files into a folder meshes beside FILE, or name them where they are.",
-)
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
-@click.option("--json", "as_json", is_flag=True, help="Print losses and proof as one JSON object instead of text.")
+@target_options
 @model_options
 def edit(
     model: str,
@@ -101,10 +90,7 @@ def edit(
     no_visual: tuple[str, ...],
     limits: dict[str, tuple[float, float]],
     prefix: str,
-    output: Path,
-    meshes: Literal["copy", "path"],
-    force: bool,
-    as_json: bool,
+    target: Target,
     load_options: OneModelOptions,
     **values: dict[str, float],
 ) -> None:
@@ -117,9 +103,8 @@ def edit(
     from artsim.loaders.load import load_articulation
     from artsim.loaders.scene import prefixed
     from artsim.loaders.writers.changes import Changes, with_changes
-    from artsim.loaders.writers.write import write_articulation
 
-    refuse_own_input(output, model)
+    refuse_own_input(target.output, model)
     read = load_articulation(model, **load_options)
     robot = without_branches(read, drop) if drop else read
     robot = with_fixed_joints(robot, fix) if fix else robot
@@ -129,12 +114,4 @@ def edit(
     robot = with_changes(robot, changes)
     robot = prefixed(robot, prefix) if prefix else robot
     warn([str(note) for note in robot.notes if note not in read.notes])
-    written = write_articulation(robot, output, force=force, strict=load_options["strict"], meshes=meshes)
-    if as_json:
-        click.echo(json.dumps(as_object(written)))
-    else:
-        for line in described(written):
-            click.echo(printable(line))
-    assert written.proof is not None
-    if not written.proof.holds:
-        raise StoppedError(f"{output}: differs from what was to be written in ways that were not told; see the table")
+    write_and_tell(robot, target, strict=load_options["strict"])
