@@ -76,6 +76,10 @@ WORDS = {
     "pose": "%,0,0",
     "posture": "shoulder=%",
     "tolerance": "%,1e-6",
+    "fix": "joint_1=%",
+    "limits": "joint_1=%,1",
+    "mass": "LINK=%",
+    **dict.fromkeys(("effort", "velocity", "friction"), "joint_1=%"),
 }
 # options without numbers; those of files are tried in tests/test_manifest.py
 TEXTS = {
@@ -94,6 +98,7 @@ TEXTS = {
         "models",
     ),
     *("link", "move", "only", "frame", "assemble"),
+    *("drop", "no_collision", "no_visual", "prefix", "tool", "carrier"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
 }
 LONG = {"steps", "duration", "samples", "pieces", "every", "shards", "grid", "fps"}
@@ -144,6 +149,8 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
         "compute": [str(ROBOT), "--compute", "gravity"],
         "bench": [str(ROBOT), "--steps", "1", "--pieces", "1"],
         "linearize": [str(ROBOT)],
+        "edit": [str(ROBOT), "-o", str(folder / "out.urdf"), "--force"],
+        "attach": [str(ROBOT), str(ROBOT), "--at=rod_2", "--prefix=b_", "-o", str(folder / "out.urdf"), "--force"],
         "replay": [rolled, "--verify"],
         "plot": [rolled, "-o", str(folder / "out.svg"), "--force"],
         "export": [rolled, "--csv", str(folder / "out.csv"), "--force"],

@@ -208,7 +208,7 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
                     continue
                 assert dataset.attrs["units"] and dataset.attrs["long_name"]
                 assert "{" not in dataset.attrs["units"]
-    elsewhere = {path for path in schema.TABLE if path.startswith(("batch/", "rollout/", "shards/"))}
+    elsewhere = {path for path in schema.TABLE if path.startswith(("batch/", "ik/", "rollout/", "shards/"))}
     # runs with rangefinders that see meshes, stepped ones, and contacts of rollouts
     only_some = {"model/use_seen", "controls/changes", "contact/sample"}
     assert found == schema.TABLE.keys() - elsewhere - only_some
