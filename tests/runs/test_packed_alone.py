@@ -26,7 +26,7 @@ from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.pack import PacksInTurn
-from artsim.sim.runs.sampled_runs import PackRoller, Results
+from artsim.sim.runs.sampled_runs import PackRoller, Results, SingleRoller
 from artsim.sim.runs.varied import VARIED, Variations
 from tests.runs import lone_lanes
 from tests.runs import test_packed_equipment as equipment
@@ -195,6 +195,31 @@ def test_contacts_yield_from_where_the_lane_itself_began(tmp_path: Path) -> None
         assert results.start_depth[0] == pytest.approx(0.005 + x, abs=1e-12)
         assert results.sunk[0, 1] <= 1e-3  # beside that
     assert roller.solved_alone >= 9
+
+
+SUNK = "".join(
+    f'<body pos="0 {-0.25 * k} 0"><freejoint/>'
+    f'<geom type="capsule" fromto="-.5 0 0 .5 0 0" size="0.0125" condim="{condim}"/></body>'
+    for k, condim in enumerate((1, 3, 6, 3))
+)
+"""Rods that lie half in the ground: contacts at their ends give way to each other in some starts."""
+
+
+def test_newton_settles_the_rows_of_lanes_whose_contacts_yield(tmp_path: Path) -> None:
+    """In one of these starts newton takes another share of what gives way than the packs' solver, as a single run."""
+    path = tmp_path / "model.xml"
+    path.write_text(f'<mujoco><worldbody><geom type="plane" size="2 2 .1"/>{SUNK}</worldbody></mujoco>')
+    robot = artsim.load(path)
+    plan = prepare(robot.articulation, RunConfig(steps=6, record=("qpos", "qvel")))
+    draw = np.random.default_rng(0)
+    qvel = 0.5 * draw.normal(size=(64, robot.nv))[38:39]
+    mass = draw.uniform(0.8, 1.25, (64, len(robot.links)))[38:39]
+    found = []
+    for make in (PackRoller, SingleRoller):
+        roller = make(plan, held_controls(plan), Results.of(plan, 1))
+        assert roller.run(Variations(plan.qpos[None], qvel, {"mass": mass}), lambda: False)
+        found.append(roller.results.rows["qpos"][0].copy())
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-10)
 
 
 @pytest.mark.usefixtures("lone")
