@@ -32,6 +32,15 @@ _ROUNDING = 1e-12  # relative to the largest force: smaller forces count as zero
 _FLAT = 1e-9  # span of a panel that is drawn as flat
 _COLOURS = 10
 _STYLES = ("-", "--", ":", "-.")
+_BOUNDED = {
+    "qpos": ((1.0, "lower"), "upper"),
+    "qvel": ((-1.0, "velocity"), "velocity"),
+    "tau_drive": ((-1.0, "effort"), "effort"),
+    "tau_applied": ((-1.0, "effort"), "effort"),
+}
+"""The limits that bound a variable: the lower end by its sign and name, the upper one by its name."""
+_NEAR = 0.4  # share of half a range within which a line is near its limit
+_BESIDE = 0.15  # share of a panel's height by which limits beside it are shown, too
 GROUPS = {
     "states": "positions and velocities",
     "forces": "joint forces by source, a panel per degree of freedom",
@@ -56,6 +65,7 @@ class Panel(NamedTuple):
     title: str
     unit: str
     lines: tuple[Line, ...]
+    bounds: Mapping[str, tuple[float, float]] = {}  # of what a label names
 
 
 def draw(
@@ -124,7 +134,20 @@ def _panels(recordings: Sequence[Recording], name: str, entries: Sequence[str], 
     if name == "energy":
         title = "energy"
         by_unit = {unit: [*lines, *_sums(lines)] for unit, lines in by_unit.items()}
-    return [Panel(title, unit, _liveliest(name, lines, entries, notes)) for unit, lines in by_unit.items()]
+    bounds = _bounds(recordings, name)
+    return [Panel(title, unit, _liveliest(name, lines, entries, notes), bounds) for unit, lines in by_unit.items()]
+
+
+def _bounds(recordings: Sequence[Recording], name: str) -> dict[str, tuple[float, float]]:
+    """The limits of joints of one dof that bound a variable, where all runs have the same ones."""
+    if name not in _BOUNDED:
+        return {}
+    low, high = _BOUNDED[name]
+    found = [
+        {joint: (low[0] * own[low[1]], own[high]) for joint, own in recording.joint_bounds.items()}
+        for recording in recordings
+    ]
+    return {joint: ends for joint, ends in found[0].items() if all(other.get(joint) == ends for other in found)}
 
 
 def _lines(recording: Recording, number: int, name: str, entries: Sequence[str]) -> Iterator[tuple[str, Line]]:
@@ -294,6 +317,7 @@ def _draw_panel(place: Axes, panel: Panel, known: dict[str, int]) -> None:
     place.grid(alpha=0.3)
     place.margins(x=0.01)
     _scale(place, panel)
+    _draw_bounds(place, panel, handles)
     if len(handles) > 1 or panel.title not in handles:
         words = [f" {label}" for label in handles]  # a leading underscore would hide it
         legend = place.legend(
@@ -301,6 +325,34 @@ def _draw_panel(place: Axes, panel: Panel, known: dict[str, int]) -> None:
         )
         for text in legend.get_texts():
             text.set_parse_math(False)
+
+
+def _draw_bounds(place: Axes, panel: Panel, handles: Mapping[str, Any]) -> None:
+    """Draw the limits that lines come near as thin dashed lines, where they are in sight or next to it."""
+    if place.get_yscale() != "linear" or not any(len(line.values) and _span(line.values) > 0 for line in panel.lines):
+        return
+    low, high = place.get_ylim()
+    beside = _BESIDE * (high - low)
+    shown = [(label, end) for label in handles for end in _near(panel, label) if low - beside <= end <= high + beside]
+    for label, end in shown:
+        place.axhline(end, color=handles[label].get_color(), linestyle=(0, (6, 5)), linewidth=0.7, alpha=0.7)
+    if shown:
+        ends = [end for _, end in shown]
+        margin = 0.03 * (high - low)
+        place.set_ylim(min(low, min(ends) - margin), max(high, max(ends) + margin))
+
+
+def _near(panel: Panel, label: str) -> list[float]:
+    """The limits of a label to which its lines come near, or that they exceed."""
+    low, high = panel.bounds.get(label, (-math.inf, math.inf))
+    values = np.concatenate([line.values for line in panel.lines if line.label == label])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return []
+    half = 0.5 * (high - low)
+    near = [_NEAR * (half if math.isfinite(half) else abs(end)) for end in (low, high)]
+    found = [low] if math.isfinite(low) and values.min() <= low + near[0] else []
+    return found + ([high] if math.isfinite(high) and values.max() >= high - near[1] else [])
 
 
 def _scale(place: Axes, panel: Panel) -> None:

@@ -105,6 +105,20 @@ class Output(ABC):
             return read_texts(self.path, self._file["model/source"])[0]
 
     @property
+    def joint_bounds(self) -> dict[str, dict[str, float]]:
+        """The limits of every joint by name: lower and upper, effort, velocity; those that a joint lacks are inf. Empty
+        for a file without them."""
+        group = self._file["model"]
+        with reading(self.path):
+            if not {"joint", *(f"joint_{name}" for name in _BOUNDS)} <= set(group):
+                return {}
+            names = read_texts(self.path, group["joint"])
+            found = {name: read_whole(self.path, group[f"joint_{name}"]) for name in _BOUNDS}
+        if any(len(values) != len(names) for values in found.values()):
+            return {}
+        return {joint: {name: float(found[name][k]) for name in _BOUNDS} for k, joint in enumerate(names)}
+
+    @property
     def kept(self) -> Kept:
         """The shapes as which meshes and height fields collided (sim/geometry/solids.py: with_pieces).
 
@@ -112,6 +126,9 @@ class Output(ABC):
         """
         with reading(self.path):
             return read_pieces(self._file["model"], self.path)
+
+
+_BOUNDS = ("lower", "upper", "effort", "velocity")
 
 
 def read_labels(path: Path, group: h5py.Group) -> Labels:

@@ -104,6 +104,22 @@ def test_a_variable_that_is_zero_throughout_says_so(tmp_path: Path) -> None:
     assert axes.get_yticks().tolist() == [0.0]
 
 
+def test_limits_that_lines_come_near_are_drawn(tmp_path: Path) -> None:
+    """Of an arm whose second joint is driven into its limit at its largest force: those of this joint."""
+    output = tmp_path / "arm.h5"
+    drives: dict[str, Any] = {"stiffness": 2000.0, "damping": 100.0, "target": {"joint_2": 1.5}}
+    artsim.simulate(artsim.load(ARM), steps=250, output=output, **drives).close()  # type: ignore[union-attr]
+
+    def dashed(name: str) -> list[float]:
+        lines = axes_of(output, name).get_lines()
+        return sorted(line.get_ydata()[0] for line in lines if len(line.get_ydata()) == 2)
+
+    assert dashed("qpos") == [2.09]
+    assert {-1.7, 1.7} <= set(dashed("qvel"))
+    assert dashed("tau_drive") == [-300.0, -180.0, 180.0, 300.0]
+    assert dashed("tau_limit") == []
+
+
 def test_decades_have_plain_numbers_and_the_axis_says_where_they_begin() -> None:
     values = np.full(1000, 3.0)
     values[500] = -4000.0
