@@ -1,11 +1,13 @@
-"""Edits of a robot's description: branches dropped, joints fixed, shapes removed; what refers to them goes, told."""
+"""Edits of a robot's description: branches dropped, joints fixed, shapes removed, and all that acts on them.
+
+Items that act on a removed link, joint or shape are removed, too, and notes name them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from artsim.sim.articulation.description import (
@@ -21,13 +23,14 @@ from artsim.sim.articulation.description import (
 )
 from artsim.sim.articulation.pose_algebra import compose
 from artsim.sim.foundation.errors import UsageError, nearest
+from artsim.sim.runs.patterns import meant_by
 
 _BODIES = ("body", "xbody", "subtree")
 
 
 def matching(what: str, pattern: str, names: Sequence[str]) -> list[str]:
-    """The names that a pattern means. Raises UsageError if there is none."""
-    found = [name for name in names if name == pattern] or [name for name in names if fnmatchcase(name, pattern)]
+    """The names that a name or pattern means. Raises UsageError if there is none."""
+    found = meant_by(pattern, names)
     if not found:
         raise UsageError(f"no {what} {pattern!r}{nearest(pattern, names)}")
     return found

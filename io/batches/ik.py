@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from artsim.sim.ik.wanted_poses import Target, pose_tables
 from artsim.sim.quantities.reach import pose_search
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.clear_poses import Clearance, find_clear
+from artsim.sim.runs.patterns import meant_by
 from artsim.sim.runs.start import initial_qpos
 
 FLIP = 0.5  # [rad or m] change of a coordinate from row to row from which a path is told to jump
@@ -124,11 +124,10 @@ class IkJob:
         if self.config.move is None:
             return None
         joints, independent = self.robot.labels.joint_dofs, {*self.robot.model.independent_dof.tolist()}
+        leading = [name for name, dofs in joints.items() if dofs.start in independent]
         found: dict[str, None] = {}
         for word in self.config.move:
-            matches = [word] if word in joints else [name for name in joints if fnmatchcase(name, word)]
-            if word not in joints:
-                matches = [name for name in matches if joints[name].start in independent]
+            matches = meant_by(word, joints, leading)
             if not matches:
                 raise UsageError(f"--move: {word!r} is not a joint of this robot{nearest(word, joints)}")
             found |= dict.fromkeys(matches)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.ik.loop_freedom import is_locked
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.runs.patterns import ALL, is_of_base
+from artsim.sim.runs.patterns import ALL, is_of_base, meant_by
 
 CLOSED = 1e-12  # [m or rad]
 _ITERATIONS = 200
@@ -66,7 +65,7 @@ def _moved(robot: Robot, joints: str, given: Collection[str]) -> list[str]:
         return [name for name in free if name not in kept and not is_of_base(model, labels.joint_dofs[name].start)]
     found: dict[str, None] = {}
     for word in (word.strip() for word in joints.split(",") if word.strip()):
-        matches = [word] if word in labels.joint_dofs else [name for name in free if fnmatchcase(name, word)]
+        matches = meant_by(word, labels.joint_dofs, free)
         if not matches:
             raise SettingError(
                 f"--assemble: {word!r} is not a joint of this robot{nearest(word, labels.joint_dofs)}", "assemble", word

@@ -8,7 +8,7 @@ Names given exactly win over patterns, a later pattern over an earlier one.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeVar
@@ -139,12 +139,20 @@ def matching(pattern: str, names: Names) -> list[str]:
     return [name for name in names.matched if fnmatchcase(name, pattern)]
 
 
+def meant_by(word: str, known: Collection[str], matched: Iterable[str] | None = None) -> list[str]:
+    """The names that a word means: the known one that equals it, or those that it matches as a pattern, in their order;
+    `matched`: the names among which a pattern looks, by default all."""
+    if word in known:
+        return [word]
+    return [name for name in (known if matched is None else matched) if fnmatchcase(name, word)]
+
+
 def matching_links(given: Sequence[str], known: Sequence[str], option: str = "--links") -> tuple[str, ...]:
     """Links by name or pattern, each once, those of a pattern in the robot's order. Raises UsageError for a name that
     none has, with the nearest, and for a pattern that matches none."""
     found: dict[str, None] = {}
     for word in given:
-        matches = [word] if word in known else [name for name in known if fnmatchcase(name, word)]
+        matches = meant_by(word, known)
         if not matches:
             what = "is not a link of this robot" if _WILD.isdisjoint(word) else "matches no link of this robot"
             raise UsageError(f"{option}: {word!r} {what}{nearest(word, known)}")

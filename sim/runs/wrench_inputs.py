@@ -22,6 +22,7 @@ from artsim.sim.foundation.errors import SettingError, nearest
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import VALUES, Controls
+from artsim.sim.runs.patterns import meant_by
 from artsim.sim.runs.setting import MAX_STEPS
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ def _by_link(setting: str, given: Mapping[str, T], links: Sequence[str]) -> dict
     """The values by link, those of exact names before those of patterns; "" stands for all and is left out."""
     found: dict[str, T] = {}
     for pattern in sorted((name for name in given if name), key=lambda name: name in links):
-        matches = [pattern] if pattern in links else [link for link in links if fnmatchcase(link, pattern)]
+        matches = meant_by(pattern, links)
         if not matches:
             raise SettingError(
                 f"{setting}: {pattern!r} is not a link of this robot{nearest(pattern, links)}", setting, pattern
