@@ -29,7 +29,7 @@ def _read_pose(ctx: click.Context, param: click.Parameter, word: str | None) -> 
     callback=_read_pose,
     help="Pose of TOOL's root link in LINK [m, rad, or with a suffix: 90deg]; default: that of LINK.",
 )
-@click.option("--prefix", default="", metavar="TEXT", help="What names of TOOL begin with, such as left_.")
+@click.option("--prefix", default="", metavar="TEXT", help="Text put before all names of TOOL, as in left_.")
 @target_options
 @model_options
 def attach(

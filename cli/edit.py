@@ -65,21 +65,30 @@ def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(short_help="Change a robot, and write it as a file.")
 @click.argument("model", metavar="MODEL")
-@click.option("--drop", multiple=True, metavar="LINK", help="Leave out a link and all that it carries; or a pattern.")
+@click.option(
+    "--drop", multiple=True, metavar="LINK", help="Link, or pattern of links, to leave out, with all that it carries."
+)
 @click.option(
     "--fix",
     multiple=True,
     metavar="JOINT[=VALUE]",
     callback=_read_places,
-    help="Fix a joint at a coordinate [rad, m], by default 0, and its followers with it; or a pattern.",
+    help="Joint, or pattern of joints, to fix at a coordinate [rad, m], by default 0; its followers are fixed with it.",
 )
-@click.option("--no-collision", multiple=True, metavar="LINK", help="Remove a link's collision shapes; or a pattern.")
-@click.option("--no-visual", multiple=True, metavar="LINK", help="Remove a link's visual shapes; or a pattern.")
+@click.option(
+    "--no-collision",
+    multiple=True,
+    metavar="LINK",
+    help="Link, or pattern of links, whose collision shapes are removed.",
+)
+@click.option(
+    "--no-visual", multiple=True, metavar="LINK", help="Link, or pattern of links, whose visual shapes are removed."
+)
 @click.option(
     "--limits", multiple=True, metavar="JOINT=LOW,HIGH", callback=_read_limits, help="New limits of a joint [rad, m]."
 )
 @_value_options
-@click.option("--prefix", default="", metavar="TEXT", help="What all names begin with, such as left_.")
+@click.option("--prefix", default="", metavar="TEXT", help="Text put before all names of the robot, as in left_.")
 @target_options
 @model_options
 def edit(
@@ -96,8 +105,8 @@ def edit(
 ) -> None:
     """Change MODEL (URDF, MJCF or SDF) and write it to FILE: .urdf, .xml or .mjcf, .sdf.
 
-    Branches are dropped first, then joints fixed, shapes removed, values set, and names prefixed. What refers to
-    something that is gone is left out and told. FILE is then loaded and compared, as `artsim convert` does.
+    Branches are dropped first, then joints fixed, shapes removed, values set, and names prefixed. Items that act on a
+    removed link or joint are left out and named. FILE is then loaded and compared, as `artsim convert` does.
     """
     from artsim.loaders.edits import with_fixed_joints, without_branches, without_shapes
     from artsim.loaders.load import load_articulation

@@ -32,7 +32,7 @@ READING: Groups = {
 COMMON = "Common"
 _FEW = 30  # options of a command whose help shows all of them
 _ALL = "all"
-_CLAUSE = re.compile(r"[.;](?=\s|$)")  # ends what the short help says of an option
+_CLAUSE = re.compile(r"[.;](?=\s|$)")  # the end of the clause that the short help has of an option
 
 
 def grouped(settings: Mapping[str, Setting], beside: Groups) -> Groups:
@@ -132,5 +132,5 @@ class GroupedCommand(click.Command):
 
 
 def _in_short(text: str) -> str:
-    """What an option does, without the rest: its first clause."""
+    """The first clause of an option's help."""
     return _CLAUSE.split(text, maxsplit=1)[0].split("  [")[0]

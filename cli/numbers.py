@@ -17,7 +17,7 @@ _TIMES = {
     "µs": 1e6,
     "min": 1 / 60,
     "s": 1.0,
-}  # of them in a second; the last one ends others, too
+}  # units in a second; s comes last, since other units end with it
 
 
 class Number(click.FloatRange):

@@ -1,4 +1,4 @@
-"""`artsim report`: the loads of motors in a stored run or rollout, beside what they can give."""
+"""`artsim report`: the loads of motors in a stored run or rollout, beside their limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def report(file: Path, as_json: bool, as_csv: bool) -> None:
         raise UsageError("give --json or --csv")
     with open_output(file) as output:
         if not isinstance(output, Recording | RolloutRecording):
-            raise UsageError(f"{file}: is an output of `artsim batch`, whose rows are no motion")
+            raise UsageError(f"{file}: is no output of `artsim run` or `artsim rollout`; only these hold motions")
         loads = motor_loads(output, load_stored)
     if as_json:
         click.echo(json.dumps({"motors": [plain(load) for load in loads]}))
@@ -48,7 +48,7 @@ def report(file: Path, as_json: bool, as_csv: bool) -> None:
 
 
 def _lines(loads: list[MotorLoad]) -> list[str]:
-    """The loads as a table, and what is at a limit as sentences."""
+    """The loads as a table, then a sentence each on motors at their largest force and at their velocity limit."""
     if not loads:
         return ["no motor has acted, and none has a largest force"]
     cells: list[tuple[str, ...]] = [

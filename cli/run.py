@@ -102,8 +102,8 @@ _INPUTS = (
 @click.option(
     "--converge",
     is_flag=True,
-    help="Run with half and a quarter of the step, too, and print the error of every coordinate, the order by which it "
-    "shrinks, and what spoils that. No file is written.",
+    help="Simulate with half and a quarter of the time step as well, and print for every coordinate its error, its "
+    "order of convergence, and the limit or contact after which it does not converge. No file is written.",
 )
 @click.pass_context
 def run(

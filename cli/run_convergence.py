@@ -11,11 +11,11 @@ import numpy as np
 from artsim.cli.tables import aligned
 from artsim.io.runs.convergence import Convergence, Event
 
-_MOST = 3  # coordinates of which it is said what spoils their order
+_MOST = 3  # coordinates without convergence that are named
 
 
 def print_convergence(found: Convergence, steps: int, *, as_json: bool) -> None:
-    """Print the errors of all coordinates, their order, and what spoils it."""
+    """Print the errors of all coordinates, their orders of convergence, and sentences on these."""
     if as_json:
         click.echo(json.dumps(_plain(found)))
         return
@@ -34,7 +34,7 @@ def print_convergence(found: Convergence, steps: int, *, as_json: bool) -> None:
 
 
 def sentences_of(found: Convergence) -> list[str]:
-    """What the orders mean, and what spoils them."""
+    """Sentences on the order of convergence, and on limits and contacts that spoil it."""
     if math.isnan(found.overall):
         return ["the runs differ by rounding alone"]
     less = 2.0**-found.overall
@@ -47,7 +47,7 @@ def sentences_of(found: Convergence) -> list[str]:
             f"{_because(found.cause(int(k)))}; its error is larger than this estimate"
         )
     if len(worst) > _MOST:
-        said.append(f"so do {len(worst) - _MOST} more coordinates, with smaller errors")
+        said.append(f"{len(worst) - _MOST} more coordinates do not converge, with smaller errors")
     return said
 
 

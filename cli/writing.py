@@ -1,4 +1,4 @@
-"""Writing of robots by commands: their options, and what they print of losses and proof."""
+"""Options of the commands that write robots, and the printing of losses and proofs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 40  # losses that are listed
 
 
 class Target(NamedTuple):
-    """The file of a robot, how it is written, and what is printed."""
+    """The file to which a robot is written, and the options of writing and printing."""
 
     output: Path
     meshes: Literal["copy", "path"]
@@ -76,7 +76,7 @@ def target_options(command: Callable[..., R]) -> Callable[..., R]:
 
 
 def write_and_tell(robot: Articulation, target: Target, *, strict: bool) -> None:
-    """Write a robot, and print what the format does not say, and the proof. Raises StoppedError where the file differs
+    """Write a robot, and print the losses and the proof. Raises StoppedError where the file differs
     in ways that were not told, or another program refuses it."""
     from artsim.loaders.writers.other_programs import opinion
     from artsim.loaders.writers.write import write_articulation

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -104,7 +105,7 @@ class Output(ABC):
         with reading(self.path):
             return read_texts(self.path, self._file["model/source"])[0]
 
-    @property
+    @cached_property
     def joint_bounds(self) -> dict[str, dict[str, float]]:
         """The limits of every joint by name: lower and upper, effort, velocity; those that a joint lacks are inf. Empty
         for a file without them."""
