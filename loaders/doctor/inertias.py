@@ -70,7 +70,7 @@ def density_findings(body: Body) -> Iterator[Finding]:
     links = tuple(link.name for link in body.links)
     complete = all(form.solid is not None for form in body.forms)
     own = [link for link in body.links if link.inertial is not None and link.inertial.mass > 0]
-    mend = ("--density", f"{own[0].name}=1000") if len(own) == 1 else ()
+    mend = ("--solid", f"{own[0].name}=1000") if len(own) == 1 else ()
     least = min(sum(found) for found in volumes.values() if found) if complete else 0.0
     if complete and body.mass < LIGHTEST * least:
         told = f"{name_of(body)}: {body.mass:.3g} kg in shapes of {least:.3g} m³ are {body.mass / least:.2g} kg/m³"

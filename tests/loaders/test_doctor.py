@@ -127,7 +127,7 @@ def test_the_page_has_findings_and_pictures(tmp_path: Path) -> None:
     path, page = written(tmp_path, fault), tmp_path / "report.html"
     assert check(path, "--html", page).exit_code == 0
     text = page.read_text()
-    assert "inertia-density" in text and RULES["inertia-density"] in text and "--density" in text
+    assert "inertia-density" in text and RULES["inertia-density"] in text and "--solid" in text
     assert text.count("<svg") == 2 and text.count('class="found"') == 4  # two shapes in two views
     refused = check(path, "--html", page)
     assert refused.exit_code == 73 and "--force" in refused.stderr
@@ -169,3 +169,23 @@ def test_depths_are_those_of_spheres_capsules_and_boxes_and_apart_is_apart() -> 
         if gap > 0.02:  # beside it a way out along the axis may be shorter
             assert depth_of(long, b) <= max(0.0, 0.2 - gap) + 2e-3
         assert (depth_of(long, b) > 1e-4) == (gap < 0.2 - 1e-4) or abs(gap - 0.2) < 1e-3
+
+
+# --- what mends it ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.small
+@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+def test_what_is_said_to_mend_a_fault_does(fault: Fault, tmp_path: Path) -> None:
+    """The edits that findings name, one after the other, until nothing is found; none brings another finding."""
+    path = written(tmp_path, fault, fault.model)
+    for turn in range(9):
+        findings = json.loads(check(path, "--json").stdout)["findings"]
+        if not findings:
+            return
+        words = [word.replace("VALUE", "7") for word in findings[0]["mend"]]
+        assert words, findings
+        path, before = tmp_path / f"mended_{turn}{path.suffix}", path
+        done = CliRunner().invoke(cli, ["edit", str(before), *words, "-o", str(path)])
+        assert done.exit_code == 0, (words, done.output)
+    raise AssertionError(findings)
