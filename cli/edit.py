@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from artsim.cli.numbers import number_of
+from artsim.cli.numbers import Number, number_of
 from artsim.cli.options import OneModelOptions, model_options, refuse_own_input
 from artsim.cli.terminal import warn
 from artsim.cli.writing import Target, target_options, write_and_tell
@@ -54,6 +54,43 @@ def _read_limits(ctx: click.Context, param: click.Parameter, words: tuple[str, .
     return found
 
 
+def _read_pairs(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """LINK,LINK words."""
+    pairs = [word.split(",") for word in words]
+    for word, pair in zip(words, pairs, strict=True):
+        if len(pair) != 2 or not all(pair):
+            raise UsageError(f"{param.opts[0]}: {word!r}, want LINK,LINK")
+    return [(first, second) for first, second in pairs]
+
+
+def _read_gains(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """ACTUATOR=KP,KV words."""
+    found = {}
+    for word in words:
+        name, text = _named(word, "--gains")
+        parts = text.split(",")
+        if len(parts) != 2:
+            raise UsageError(f"--gains: {word!r}, want ACTUATOR=KP,KV")
+        found[name] = number_of(parts[0], "--gains", "rad"), number_of(parts[1], "--gains", "rad")
+    return found
+
+
+def _read_names(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
+    """OLD=NEW words."""
+    return dict(_named(word, param.opts[0]) for word in words)
+
+
+def _read_kinds(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
+    """LINK=SHAPE words."""
+    from artsim.loaders.fitting import KINDS
+
+    found = dict(_named(word, param.opts[0]) for word in words)
+    for name, kind in found.items():
+        if kind not in KINDS:
+            raise UsageError(f"--fit: {name!r} has {kind!r}, want one of {', '.join(KINDS)}")
+    return found
+
+
 def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add an option for each value of links and joints."""
     for name, (of, meaning) in reversed(_VALUES.items()):
@@ -88,6 +125,85 @@ def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "--limits", multiple=True, metavar="JOINT=LOW,HIGH", callback=_read_limits, help="New limits of a joint [rad, m]."
 )
 @_value_options
+@click.option(
+    "--gains",
+    multiple=True,
+    metavar="ACTUATOR=KP,KV",
+    callback=_read_gains,
+    help="New gains of a servo [N m/rad, N m s/rad]; may be repeated.",
+)
+@click.option(
+    "--scale-mesh",
+    multiple=True,
+    metavar="LINK=FACTOR",
+    callback=_read_numbers,
+    help="Factor for the meshes of a link, or of a pattern of links: 0.001 for meshes in mm.",
+)
+@click.option(
+    "--solid",
+    multiple=True,
+    metavar="LINK=VALUE",
+    callback=_read_numbers,
+    help="Link, or pattern of links, whose mass, centre of mass and inertia are those of its shapes at this density "
+    "[kg/m³].",
+)
+@click.option(
+    "--inertia",
+    multiple=True,
+    metavar="LINK",
+    help="Link, or pattern of links, whose centre of mass and inertia are those of its shapes; its mass stays.",
+)
+@click.option(
+    "--hull",
+    multiple=True,
+    metavar="LINK",
+    help="Link, or pattern of links, whose collision meshes become their hulls.",
+)
+@click.option(
+    "--convex",
+    multiple=True,
+    metavar="LINK",
+    help="Link, or pattern of links, whose collision meshes become nearly convex parts (artsim[decompose]).",
+)
+@click.option(
+    "--fit",
+    multiple=True,
+    metavar="LINK=SHAPE",
+    callback=_read_kinds,
+    help="Primitive around each collision mesh of a link, the smallest one: box, sphere, cylinder or capsule.",
+)
+@click.option(
+    "--simplify",
+    multiple=True,
+    metavar="LINK=TRIANGLES",
+    callback=_read_numbers,
+    help="Most triangles of a collision mesh of a link, or of a pattern of links (artsim[simplify]).",
+)
+@click.option(
+    "--contact-friction",
+    multiple=True,
+    metavar="LINK=VALUE",
+    callback=_read_numbers,
+    help="Sliding friction of the collision shapes of a link, or of a pattern of links.",
+)
+@click.option(
+    "--exclude", multiple=True, metavar="LINK,LINK", callback=_read_pairs, help="Two links that never touch each other."
+)
+@click.option("--mirror", is_flag=True, help="Reflect the robot, left to right (y to -y), and exchange names of sides.")
+@click.option(
+    "--base-joint",
+    type=click.Choice(("fixed", "floating", "planar")),
+    help="Joint between the world and the robot's root.",
+)
+@click.option("--lift", type=Number(-1e6, 1e6), metavar="HEIGHT", help="Height by which the robot is moved up [m].")
+@click.option("--ground", type=Number(-1e6, 1e6), metavar="HEIGHT", help="Height of a level ground that is added [m].")
+@click.option(
+    "--rename",
+    multiple=True,
+    metavar="OLD=NEW",
+    callback=_read_names,
+    help="New name of what is called OLD; joint:OLD means a joint alone.",
+)
 @click.option("--prefix", default="", metavar="TEXT", help="Text put before all names of the robot, as in left_.")
 @target_options
 @model_options
@@ -98,6 +214,21 @@ def edit(
     no_collision: tuple[str, ...],
     no_visual: tuple[str, ...],
     limits: dict[str, tuple[float, float]],
+    gains: dict[str, tuple[float, float]],
+    solid: dict[str, float],
+    inertia: tuple[str, ...],
+    scale_mesh: dict[str, float],
+    hull: tuple[str, ...],
+    convex: tuple[str, ...],
+    fit: dict[str, str],
+    simplify: dict[str, float],
+    contact_friction: dict[str, float],
+    exclude: list[tuple[str, str]],
+    mirror: bool,
+    base_joint: Literal["fixed", "floating", "planar"] | None,
+    lift: float | None,
+    ground: float | None,
+    rename: dict[str, str],
     prefix: str,
     target: Target,
     load_options: OneModelOptions,
@@ -105,9 +236,10 @@ def edit(
 ) -> None:
     """Change MODEL (URDF, MJCF or SDF) and write it to FILE: .urdf, .xml or .mjcf, .sdf.
 
-    Branches are dropped first, then joints fixed, shapes removed, values set, and names prefixed. Items that act on a
+    Edits act in the order of this list: branches are dropped first, and names prefixed last. Items that act on a
     removed link or joint are left out and named. FILE is then loaded and compared, as `artsim convert` does.
     """
+    from artsim.loaders import base_edits, shape_edits
     from artsim.loaders.edits import with_fixed_joints, without_branches, without_shapes
     from artsim.loaders.load import load_articulation
     from artsim.loaders.scene import prefixed
@@ -119,8 +251,25 @@ def edit(
     robot = with_fixed_joints(robot, fix) if fix else robot
     robot = without_shapes(robot, "collision", no_collision) if no_collision else robot
     robot = without_shapes(robot, "visual", no_visual) if no_visual else robot
-    changes: Changes = {"limits": limits, **values}  # type: ignore[typeddict-item]
+    changes: Changes = {"limits": limits, "gains": gains, **values}  # type: ignore[typeddict-item]
     robot = with_changes(robot, changes)
+    robot = shape_edits.with_mesh_scale(robot, scale_mesh) if scale_mesh else robot
+    robot = shape_edits.with_densities(robot, solid) if solid else robot
+    robot = shape_edits.with_shape_inertia(robot, inertia) if inertia else robot
+    robot = shape_edits.with_hulls(robot, hull) if hull else robot
+    robot = shape_edits.with_convex_parts(robot, convex) if convex else robot
+    robot = shape_edits.with_primitives(robot, fit) if fit else robot
+    robot = shape_edits.with_simpler_meshes(robot, simplify) if simplify else robot
+    robot = shape_edits.with_contact_friction(robot, contact_friction) if contact_friction else robot
+    robot = shape_edits.with_exclusions(robot, exclude) if exclude else robot
+    if mirror:
+        from artsim.loaders.mirror import mirrored
+
+        robot = mirrored(robot)
+    robot = base_edits.with_base_joint(robot, base_joint) if base_joint else robot
+    robot = base_edits.lifted(robot, lift) if lift is not None else robot
+    robot = base_edits.with_ground(robot, ground) if ground is not None else robot
+    robot = base_edits.with_names(robot, rename) if rename else robot
     robot = prefixed(robot, prefix) if prefix else robot
     warn([str(note) for note in robot.notes if note not in read.notes])
     write_and_tell(robot, target, strict=load_options["strict"])
