@@ -63,6 +63,8 @@ class CopiedSteps:
 
     def __init__(self, plan: Plan, outputs: tuple[str, ...] = ()) -> None:
         """`outputs`: variables of the trajectory that a step also tells."""
+        if plan.config.accuracy is not None:
+            raise UsageError("derivatives are those of a step of one length; leave --accuracy out")
         self.plan = plan
         own = with_own_arrays(plan)
         self._own = replace(own, config=replace(own.config, record=outputs))
