@@ -51,7 +51,7 @@ def bound_findings(robot: Articulation) -> Iterator[Finding]:
         found = [joint for note in notes if (joint := _joint_at(robot, note)) is not None]
         if found:
             more = f", as {len(notes) - 1} more have" if len(notes) > 1 else ""
-            told = f"joint {found[0].name!r} has the {name} limit 0{more}"
+            told = f"joint {found[0].name!r}: {name} 0 means unlimited{more}"
             links = tuple(joint.child for joint in found)
             yield Finding(f"{name}-zero", notes[0].source, told, (f"--{name}", f"{found[0].name}=VALUE"), links)
 
@@ -154,8 +154,8 @@ def idle_findings(robot: Articulation, bodies: Sequence[Body]) -> Iterator[Findi
     locked = [joint for joint in robot.joints if joint.kind in SINGLE and _is_locked(joint)]
     if locked:
         first = locked[0]
-        others = f", and so are those of {len(locked) - 1} more" if len(locked) > 1 else ""
-        told = f"joint {first.name!r}: its limits are both {first.lower:.6g}{others}: it cannot move"
+        others = f", as are {len(locked) - 1} more" if len(locked) > 1 else ""
+        told = f"joint {first.name!r}: lower = upper = {first.lower:g}, the joint is locked{others}"
         links = tuple(joint.child for joint in locked)
         yield Finding("joint-idle", first.source, told, ("--fix", f"{first.name}={first.lower:.6g}"), links)
     for body in bodies:
@@ -181,7 +181,7 @@ def _used(robot: Articulation) -> set[str]:
 
 
 def _loads(bodies: Sequence[Body]) -> Mapping[str, bool]:
-    """For each body, by its first link, if it or what it carries has mass or shapes."""
+    """True for each body, by the name of its first link, that has mass or shapes, or carries a body that has."""
     by_link = {link.name: body.links[0].name for body in bodies for link in body.links}
     loaded = {body.links[0].name: body.mass > 0 or any(link.geoms for link in body.links) for body in bodies}
     for body in reversed(bodies):

@@ -243,7 +243,7 @@ FAULTS = (
         'lower="-2.5" upper="2.5"',
         'lower="0" upper="0"',
         "joint-idle",
-        "joint 'elbow': its limits are both 0",
+        "joint 'elbow': lower = upper = 0, the joint is locked",
     ),
     Fault("dropped", 'pos="0 0 .3"', 'pos="0 0 1.3"', "base-in-air", "m above the ground", "mjcf"),
 )

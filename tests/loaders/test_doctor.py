@@ -98,7 +98,7 @@ def test_lines_say_place_reason_and_remedy(tmp_path: Path) -> None:
     path = written(tmp_path, fault)
     line = 1 + next(n for n, text in enumerate(path.read_text().splitlines()) if 'effort="0"' in text)
     assert check(path).stderr.splitlines() == [
-        f"warning: {path}:{line}: joint 'shoulder' has the effort limit 0 (effort-zero)",
+        f"warning: {path}:{line}: joint 'shoulder': effort 0 means unlimited (effort-zero)",
         f"  {RULES['effort-zero']}",
         "  mend: artsim edit … --effort shoulder=VALUE",
     ]
