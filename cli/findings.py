@@ -22,19 +22,17 @@ def finding_lines(examination: Examination) -> Iterator[str]:
     for finding in examination.findings:
         groups.setdefault(finding.code, []).append(finding)
     for code, found in groups.items():
-        word = "hint" if found[0].is_hint else "warning"
         for finding in found[:MOST]:
-            yield printable(f"{word}: {finding}")
-        more = f"  {len(found) - MOST} more of {code}; --json lists all" if len(found) > MOST else ""
-        if more:
-            yield more
+            yield printable(f"{finding.grade}: {finding}")
+        if len(found) > MOST:
+            yield f"  {len(found) - MOST} more of {code}; --json lists all"
         yield f"  {found[0].why}"
         mended = [finding for finding in found if finding.mend]
         if mended:
             yield printable(f"  mend: artsim edit … {shlex.join(mended[0].mend)}")
     if examination.unread:
         files = "1 mesh file was" if examination.unread == 1 else f"{examination.unread} mesh files were"
-        yield f"hint: {files} not read, as there is much of them: rules on shapes leave them out (--meshes reads all)"
+        yield f"hint: {files} not read, being large: rules on shapes leave them out (--meshes reads all)"
 
 
 def findings_object(findings: Sequence[Finding]) -> list[dict[str, Any]]:
@@ -42,7 +40,7 @@ def findings_object(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     return [
         {
             "code": finding.code,
-            "grade": "hint" if finding.is_hint else "warning",
+            "grade": finding.grade,
             "file": finding.source.file,
             "line": finding.source.line,
             "message": finding.told,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from artsim.collision.hull import outline
 from artsim.collision.mesh import convex_hull
 from artsim.sim.articulation.description import Pose
 from artsim.sim.foundation.rotations import Real, frame_with_z, quaternion
@@ -28,15 +29,12 @@ def fitted(kind: str, points: Real) -> tuple[tuple[float, ...], Pose]:
     if kind == "sphere":
         centre, radius = ball(used)
         return (radius,), Pose(_triple(centre))
+    fit, volume_of = _ALONG_Z[kind]
     best: tuple[float, tuple[float, ...], Pose] | None = None
     for axis in axes(points, faces):
         R = frame_with_z(axis.tolist())
-        size, centre, turn = {"box": boxed, "cylinder": in_cylinder, "capsule": in_capsule}[kind](used @ R)
-        volume = {
-            "box": lambda s: 8.0 * s[0] * s[1] * s[2],
-            "cylinder": lambda s: 2.0 * np.pi * s[0] ** 2 * s[1],
-            "capsule": lambda s: np.pi * s[0] ** 2 * (2.0 * s[1] + 4.0 / 3.0 * s[0]),
-        }[kind](size)
+        size, centre, turn = fit(used @ R)
+        volume = volume_of(size)
         if best is None or volume < best[0] * (1.0 - 1e-9):
             q = quaternion(R @ turn).tolist()
             best = float(volume), size, Pose(_triple(R @ centre), (q[0], q[1], q[2], q[3]))
@@ -61,7 +59,7 @@ def boxed(local: Real) -> tuple[tuple[float, ...], Real, Real]:
     low, high = local[:, 2].min(), local[:, 2].max()
     flat = local[:, :2]
     angles = [0.0]
-    ring = _ring(flat)
+    ring = outline(flat)
     edges = np.diff(flat[[*ring, ring[0]]], axis=0)
     angles += np.arctan2(edges[:, 1], edges[:, 0]).tolist()
     best: tuple[float, float, Real, Real] | None = None
@@ -94,6 +92,14 @@ def in_capsule(local: Real) -> tuple[tuple[float, ...], Real, Real]:
     top, bottom = float((local[:, 2] - room).max()), float((local[:, 2] + room).min())
     half = max(0.0, (top - bottom) / 2.0)
     return (radius, half), np.array([*middle, (top + bottom) / 2.0]), np.eye(3)
+
+
+_ALONG_Z: Mapping[str, tuple[Callable[[Real], tuple[tuple[float, ...], Real, Real]], Callable[[Any], float]]] = {
+    "box": (boxed, lambda s: 8.0 * s[0] * s[1] * s[2]),
+    "cylinder": (in_cylinder, lambda s: 2.0 * np.pi * s[0] ** 2 * s[1]),
+    "capsule": (in_capsule, lambda s: np.pi * s[0] ** 2 * (2.0 * s[1] + 4.0 / 3.0 * s[0])),
+}
+"""The smallest primitive along z around points, and its volume by its size."""
 
 
 def ball(points: Real) -> tuple[Real, float]:
@@ -135,12 +141,6 @@ def _smallest(points: list[Real]) -> tuple[Real, float, list[Real]]:
                 best = centre, radius, list(chosen)
     assert best is not None
     return best
-
-
-def _ring(points: Real) -> list[int]:
-    from artsim.loaders.doctor.page import outline
-
-    return list(outline(points))
 
 
 def _triple(values: Real) -> tuple[float, float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from artsim.collision.decompose import NoDecomposerError, convex_parts
 from artsim.collision.mesh import convex_hull
 from artsim.loaders.density import Solid
-from artsim.loaders.doctor.forms import Meshes, form_of, solid_of
+from artsim.loaders.doctor.forms import Meshes, form_of, mesh_points, solid_of
 from artsim.loaders.edits import matching
 from artsim.loaders.fitting import fitted
 from artsim.sim.articulation.description import Articulation, Geom, Inertial, Link, Pose
+from artsim.sim.articulation.pose_algebra import compose
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.rotations import Real, six
 
-Primitive = Literal["box", "sphere", "cylinder", "capsule"]
 Faces = NDArray[np.integer[Any]]
 
 
@@ -195,13 +195,8 @@ def with_primitives(robot: Articulation, kinds: Mapping[str, str]) -> Articulati
     for pattern, kind in kinds.items():
 
         def make(geom: Geom, points: Real, _: Faces, kind: Any = kind) -> list[Geom]:
-            from artsim.sim.articulation.pose_algebra import compose
-            from artsim.sim.foundation.rotations import rotation_matrix
-
-            pose = geom.mesh_pose
-            own = (points - np.array(pose.position)) @ rotation_matrix(pose.rotation) * np.array(geom.scale)
             try:
-                size, at = fitted(kind, own)
+                size, at = fitted(kind, mesh_points(geom, points))
             except ValueError as error:
                 raise UsageError(f"--fit: mesh {geom.mesh_uri!r}: {error}") from None
             plain = replace(geom, kind=kind, size=size, pose=compose(geom.pose, at), mesh=None, mesh_uri="")

@@ -24,8 +24,13 @@ class Finding(NamedTuple):
 
     @property
     def is_hint(self) -> bool:
-        """True for what may well be meant; --strict lets it pass."""
+        """True for an oddity that the author may well intend; --strict lets it pass."""
         return self.code in HINTS
+
+    @property
+    def grade(self) -> str:
+        """`hint` or `warning`."""
+        return "hint" if self.is_hint else "warning"
 
     def __str__(self) -> str:
         return f"{self.source}: {self.told} ({self.code})"
@@ -33,11 +38,11 @@ class Finding(NamedTuple):
 
 RULES = {
     "inertia-density": "a mass that does not fit its shapes is a slip of a digit or a unit, and forces grow with it",
-    "inertia-centre": "gravity turns the link about a point where it has no matter",
+    "inertia-centre": "gravity turns the link about a point at which the link has no matter",
     "inertia-axes": "axes that are exchanged give the wrong inertia about the joint",
     "inertia-frame": "the inertia is meant about the centre of mass, in the axes of <inertial>",
     "inertia-unit": "no matter within the shapes has this inertia; a digit, a unit or a placeholder",
-    "inertia-small": "a link that resists turning next to not makes stiff equations, which shake at usual steps",
+    "inertia-small": "a link of nearly no inertia makes the equations stiff, and they shake at usual steps",
     "mass-neighbours": "a heavy body on a very light one needs very small steps and many iterations",
     "effort-zero": "programs that take the bound as it stands let this motor do nothing; artsim takes it as unlimited",
     "velocity-zero": "programs that take the bound as it stands let this joint not move; artsim takes it as unlimited",
@@ -49,7 +54,7 @@ RULES = {
     "wheel-friction": "friction this high lets no wheel slip sideways, so that a robot that turns on the spot wedges",
     "duplicate-name": "SDFormat, and so Gazebo, refuses two things of one name in a model",
     "mesh-scale": "meshes drawn in mm, and read as m, are 1000 times too large",
-    "mesh-hull": "moving meshes collide as their convex hulls: what is hollow is filled, and touches too early",
+    "mesh-hull": "moving meshes collide as their convex hulls: hollows are filled, and contacts begin too early",
     "joint-idle": "the joint costs time and conditioning, and nothing depends on it",
     "base-in-air": "the robot falls before it does anything else",
 }

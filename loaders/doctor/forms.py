@@ -41,10 +41,6 @@ class Form(NamedTuple):
             points=origin + self.points @ turn.T, axes=turn @ self.axes, solid=_turned(self.solid, turn, origin)
         )
 
-    def support(self, direction: Real) -> float:
-        """How far it reaches along a unit vector [m]."""
-        return float((self.points @ direction).max()) + self.radius
-
 
 class Body(NamedTuple):
     """Links that fixed joints hold together, in the frame of the first: their forms, mass, centre of mass, inertia."""
@@ -120,9 +116,7 @@ def form_of(geom: Geom, meshes: Meshes) -> Form | None:
         if found is None:
             return None
         vertices, faces = found
-        own: Real = (
-            (vertices - np.array(geom.mesh_pose.position)) @ rotation_matrix(geom.mesh_pose.rotation) * geom.scale
-        )
+        own = mesh_points(geom, vertices)
         try:
             volume, centre, inertia = enclosed(own, faces)
             solid = Solid(volume, centre, inertia)
@@ -136,6 +130,13 @@ def form_of(geom: Geom, meshes: Meshes) -> Form | None:
     solid = Solid(mass, np.zeros(3), np.diag(moments))
     radius = geom.size[0] if geom.kind in ("sphere", "capsule") else 0.0
     return Form(geom, points, radius, np.eye(3), solid).moved(turn, origin)
+
+
+def mesh_points(geom: Geom, vertices: Real) -> Real:
+    """The vertices (n, 3) of a mesh file, in the frame of its geom."""
+    pose = geom.mesh_pose
+    own: Real = (vertices - np.array(pose.position)) @ rotation_matrix(pose.rotation) * np.array(geom.scale)
+    return own
 
 
 def _turned(solid: Solid | None, turn: Real, origin: Real) -> Solid | None:
@@ -214,8 +215,8 @@ def _body(
 
 
 def solid_of(forms: Sequence[Form]) -> Solid | None:
-    """What is likely the matter of a link at density one: its visual shapes, or else its collision shapes; None where
-    one of these encloses no volume."""
+    """The likely matter of a link at density one: that of its visual shapes, or else of its collision shapes; None
+    where one of these encloses no volume."""
     for role in ("visual", "collision"):
         own = [form.solid for form in forms if form.geom.role == role]
         solids = [solid for solid in own if solid is not None]
@@ -250,7 +251,7 @@ def distance_to_hull(points: Real, centre: Real, enough: float) -> float:
 
 
 def depth_of(a: Form, b: Form) -> float:
-    """How deep two convex forms overlap [m], by the least of many directions, descended; 0 where they do not.
+    """The depth by which two convex forms overlap [m], the least over many directions, descended; 0 for forms apart.
 
     An upper bound of the depth, which is exact where a face meets a face, and 0 for forms of which any direction tells
     that they are apart.

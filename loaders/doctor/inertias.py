@@ -47,9 +47,8 @@ def source_of(body: Body) -> Source:
 
 def name_of(body: Body) -> str:
     """The body in a sentence, by the link that has most of its mass."""
-    link = max(body.links, key=lambda one: one.inertial.mass if one.inertial is not None else -1.0)
     more = len(body.links) - 1
-    return f"link {link.name!r}" + (f" and {more} fixed to it" if more else "")
+    return f"link {heaviest(body)!r}" + (f" and {more} fixed to it" if more else "")
 
 
 def heaviest(body: Body) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
+from artsim.collision.hull import outline
 from artsim.loaders.doctor.examine import Examination
 from artsim.loaders.doctor.finding import Finding
 from artsim.loaders.doctor.forms import Form, corners_of
+from artsim.loaders.writers.write import put_whole, refuse_place
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import OutputError
-from artsim.sim.foundation.rotations import Real
 
 SIZE, EDGE = 300, 10  # of a picture and its edge [px]
 VIEWS = {
@@ -35,16 +36,11 @@ section > div { flex: 1 1 22rem } code { background: #f3f3f3; padding: .1em .3em
 
 def write_page(robot: Articulation, examination: Examination, place: Path, *, force: bool) -> None:
     """Write the page. Raises OutputError for a place that is taken or cannot be written."""
-    if place.is_symlink() or (place.exists() and not force):
-        raise OutputError(f"{place}: exists; --force replaces it")
-    part = place.with_name(f".{place.name}.{os.getpid()}")
+    refuse_place(place, force=force)
     try:
-        part.write_text(page_of(robot, examination), encoding="utf-8")
-        part.replace(place)
+        put_whole(place, page_of(robot, examination))
     except OSError as error:
         raise OutputError(f"{place}: {os.strerror(error.errno or 0)}") from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def page_of(robot: Articulation, examination: Examination) -> str:
@@ -68,10 +64,9 @@ def page_of(robot: Articulation, examination: Examination) -> str:
 
 def section(finding: Finding, placed: Mapping[int, tuple[str, Form]]) -> str:
     """A finding with its pictures."""
-    grade = "hint" if finding.is_hint else "warning"
     mend = f"<p>Mend: <code>artsim edit … {escape(shlex.join(finding.mend))}</code></p>" if finding.mend else ""
     text = (
-        f'<div><h2 class="{grade}">{grade}: {finding.code}</h2><p>{escape(str(finding.source))}</p>'
+        f'<div><h2 class="{finding.grade}">{finding.grade}: {finding.code}</h2><p>{escape(str(finding.source))}</p>'
         f"<p>{escape(finding.told)}</p><p>Why it matters: {escape(finding.why)}.</p>{mend}</div>"
     )
     shown = finding.links if placed and finding.links else ()
@@ -86,8 +81,7 @@ def picture(placed: Mapping[int, tuple[str, Form]], links: Sequence[str], title:
     for name, form in placed.values():
         corners = corners_of(form)
         flat = np.column_stack([corners @ right, corners @ up])
-        ring = list(outline(flat))
-        outlines.append((name in links, float(np.mean(corners @ np.cross(right, up))), flat[ring]))
+        outlines.append((name in links, float(np.mean(corners @ np.cross(right, up))), flat[outline(flat)]))
     everything = np.concatenate([points for _, _, points in outlines])
     low, span = everything.min(axis=0), max(float(np.ptp(everything, axis=0).max()), 1e-9)
     scale = (SIZE - 2 * EDGE) / span
@@ -100,20 +94,3 @@ def picture(placed: Mapping[int, tuple[str, Form]], links: Sequence[str], title:
         f'<svg width="{SIZE}" height="{SIZE}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
         f"{''.join(shapes)}</svg>"
     )
-
-
-def outline(points: Real) -> Iterator[int]:
-    """The corners of the hull of points (n, 2), counter-clockwise (Andrew 1979)."""
-    order = np.lexsort((points[:, 1], points[:, 0])).tolist()
-    rows = points.tolist()
-    for way in (order, order[::-1]):
-        chain: list[int] = []
-        for k in way:
-            while len(chain) > 1 and _turn(rows[chain[-2]], rows[chain[-1]], rows[k]) <= 0:
-                chain.pop()
-            chain.append(k)
-        yield from chain[:-1]
-
-
-def _turn(a: Sequence[float], b: Sequence[float], c: Sequence[float]) -> float:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])

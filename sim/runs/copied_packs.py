@@ -14,7 +14,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.run_data.run_records import CROWDED, STOP_REASON
 from artsim.sim.runs.controls import VALUES, Controls
-from artsim.sim.runs.copied_steps import Ends, Starts, empty_ends
+from artsim.sim.runs.copied_steps import Ends, Starts, empty_ends, next_inputs
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.packable import pack_width
 from artsim.sim.runs.plan import Plan
@@ -49,9 +49,7 @@ class CopiedPacks:
     def begin(self, run: Simulation) -> None:
         """Take the state of a run, its memory and the inputs of its next step; a Python controller's answer is held."""
         snapshot = run.save()
-        self.inputs = {name: np.array(run.acting(name)) for name in VALUES}
-        if run.controller is not None:
-            self.inputs["torque"][:] = run.controller(run.time, run.qpos, run.qvel)
+        self.inputs = next_inputs(run)
         self._state = snapshot["qpos"], snapshot["qvel"], snapshot["activation"]
 
         def start() -> None:

@@ -48,6 +48,14 @@ def empty_ends(starts: Starts, outputs: int) -> Ends:
     return Ends(qpos, qvel, activation, np.empty((len(qpos), outputs)))
 
 
+def next_inputs(run: Simulation) -> dict[str, Real]:
+    """The inputs (entries,) of the next step of a run, by name; a Python controller answers once."""
+    inputs: dict[str, Real] = {name: np.array(run.acting(name)) for name in VALUES}
+    if run.controller is not None:
+        inputs["torque"][:] = run.controller(run.time, run.qpos, run.qvel)
+    return inputs
+
+
 def _names_of(plan: Plan, outputs: tuple[str, ...]) -> tuple[str, ...]:
     """The names of the entries of outputs."""
     labels = EquipmentLabels() if plan.equipped is None else plan.equipped.labels
@@ -75,12 +83,9 @@ class CopiedSteps:
 
     def begin(self, run: Simulation) -> None:
         """Take the state of a run, its memory and the inputs of its next step; a Python controller's answer is held."""
-        copy = self._copy
         self._snapshot = run.save()
-        for name in VALUES:
-            getattr(copy.inputs, name)[0] = run.acting(name)
-        if run.controller is not None:
-            copy.inputs.torque[0] = run.controller(run.time, run.qpos, run.qvel)
+        for name, values in next_inputs(run).items():
+            getattr(self._copy.inputs, name)[0] = values
 
     @property
     def inputs(self) -> dict[str, Real]:

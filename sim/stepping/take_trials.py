@@ -23,17 +23,8 @@ def take_trials(trials: Trials) -> None:
 
 
 @njit
-def copy_row(copied: Copied) -> None:
+def copy_row(copied: Copied | CopiedInts) -> None:
     """Copy the group's row of the source to that of the target."""
-    source, target = copied.source, copied.target
-    a, b = copied.group[0] % source.shape[0], copied.group[0] % target.shape[0]
-    for n in range(source.shape[1]):
-        target[b, n] = source[a, n]
-
-
-@njit
-def copy_ints(copied: CopiedInts) -> None:
-    """Copy a row of integers likewise."""
     source, target = copied.source, copied.target
     a, b = copied.group[0] % source.shape[0], copied.group[0] % target.shape[0]
     for n in range(source.shape[1]):

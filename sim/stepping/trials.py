@@ -44,4 +44,4 @@ class CopiedInts(NamedTuple):
 _MODULE = "artsim.sim.stepping.take_trials"
 TAKE_TRIALS = Entry("take_trials", _MODULE, (Trials,))
 COPY_ROW = Entry("copy_row", _MODULE, (Copied,))
-COPY_INTS = Entry("copy_ints", _MODULE, (CopiedInts,))
+COPY_INTS = Entry("copy_row", _MODULE, (CopiedInts,), "_of_ints")
