@@ -18,8 +18,8 @@ from artsim.cli.grouped import GroupedCommand
 from artsim.cli.numbers import Number, Whole
 from artsim.cli.options import reading_words
 from artsim.cli.progress import caught_signals
-from artsim.cli.rollout_recipe import Sources, job_of, job_of_recipe, recipe
-from artsim.cli.run_controller import typed_policy
+from artsim.cli.rollout_recipe import Sources, drive_by, job_of, job_of_recipe, recipe
+from artsim.cli.run_controller import policy_file, typed_policy
 from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.run_summary import (
     HELD_INSIDE,
@@ -36,7 +36,7 @@ from artsim.cli.words import control_files
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.rollouts.draws import STARTS, RolloutConfig, spread_ends
 from artsim.io.rollouts.roll import Outcome, roll
-from artsim.io.rollouts.rollout import check_rollout, drive_of, policy_facts, refuse_stopped
+from artsim.io.rollouts.rollout import check_rollout, policy_facts, refuse_stopped
 from artsim.io.runs.prepare import clamped_controls, late_controls, prepare
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -242,21 +242,19 @@ def rollout(
     if start_file is not None and not Path(start).suffix:
         raise UsageError(f"--start {start!r} is not known{nearest(start, STARTS)}, and is no file")
     config = RolloutConfig(samples, STARTS[0] if start_file else start, spread, velocity_spread, drawn, until, cost)
-    sources = Sources(models, scene, tuple(control_files(options["control"])), start_file, tuple(tables))
+    sources = Sources(models, scene, tuple(control_files(options["control"])), start_file, tuple(tables), policy, hold)
     if output is not None:
         check_name(output)
-        inputs = (*input_files(models, scene), *tables, *sources.controls, start_file)
+        inputs = (*input_files(models, scene), *tables, *sources.controls, start_file, policy and policy_file(policy))
         sharding.check(output, inputs, lambda: recipe(RunConfig(), config, sources), force=force)
     elif sharding.count or sharding.resume:
         raise UsageError("--shard, --shards, --scheduler and --resume are for files: give --output")
-    if policy is not None and (sharding.count or sharding.resume):
-        raise UsageError("--policy is asked for all samples at once: no --shard, --shards, --scheduler and --resume")
-    drive = drive_of(config, typed_policy(ctx, policy), hold, output)
+    drive = drive_by(config, sources, typed_policy(ctx, policy), kept=output is not None)
     articulation = load_models(models, scene)
     stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
     _check_degrees(plan, ctx.meta.get(_DEGREES, ()))
-    job = job_of(plan, config, sources, keep=sharding.count is None, strict=bool(scene.load["strict"]))
+    job = job_of(plan, config, sources, drive=drive, keep=sharding.count is None, strict=bool(scene.load["strict"]))
     plan = job.plan
     controls = check_rollout(plan, config, job.controls)
     if not quiet:
@@ -270,13 +268,8 @@ def rollout(
         watch: dict[str, Any] = {"progress": advance, "stop": lambda: bool(caught)}
         if output is None:
             outcome = roll(plan, job.config, controls=controls, given=job.given, drive=drive, threads=threads, **watch)
-        elif drive.policy is not None:
-            facts = {**provenance(" ".join(sys.argv[1:])), "threads": threads, **policy_facts(drive.policy)}
-            files: dict[str, Any] = {"output": output, "force": force, "facts": facts}
-            sampled: dict[str, Any] = {"controls": controls, "given": job.given, "drive": drive}
-            outcome = roll(plan, job.config, **sampled, **files, threads=threads, **watch)
         else:
-            facts = {**provenance(" ".join(sys.argv[1:])), "threads": threads}
+            facts = {**provenance(" ".join(sys.argv[1:])), "threads": threads, **policy_facts(drive)}
             made = sharding.compute(job, output, work, force=force, threads=threads, provenance=facts, **watch)
             outcome = _outcome(plan, made)
     _tell(plan, outcome, samples, as_json=as_json, quiet=quiet)

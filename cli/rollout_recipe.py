@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from artsim.cli.options import STREAMS, is_file
+from artsim.cli.run_controller import policy_file, policy_of
 from artsim.cli.scene_options import SceneOptions, by_name, load_models, without_arguments
+from artsim.io.inputs.array_files import sha256_of
 from artsim.io.rollouts.draws import RolloutConfig
+from artsim.io.rollouts.driven import Drive
 from artsim.io.rollouts.given import given_values, property_file
+from artsim.io.rollouts.rollout import drive_of
 from artsim.io.rollouts.rollout_job import RolloutJob
 from artsim.io.rollouts.sample_inputs import file_controls
 from artsim.io.runs.prepare import prepare
@@ -32,6 +37,8 @@ class Sources:
     controls: tuple[str, ...]  # control files
     start: str | None  # the file of starts
     tables: tuple[str, ...]  # files of properties
+    policy: str | None = None  # FILE.py:FUNCTION, or an ONNX file
+    hold: int = 1  # steps for which its inputs act
 
 
 def job_of(plan: Plan, config: RolloutConfig, sources: Sources, **options: Any) -> RolloutJob:
@@ -50,7 +57,7 @@ def recipe(run: RunConfig, config: RolloutConfig, sources: Sources) -> str:
     words, arguments = without_arguments(sources.models)
     pairs = scene_names(words, is_file)
     names, scene = [name for name, _ in pairs], sources.scene
-    for file in (*(file for _, file in pairs), *sources.controls, sources.start or ""):
+    for file in (*(file for _, file in pairs), *sources.controls, sources.start or "", sources.policy or ""):
         if file == "-" or file.startswith(STREAMS):
             raise UsageError("--scheduler: workers cannot read standard input; name the file")
     load: dict[str, Any] = {**scene.load, "packages": _absolute(scene.load.get("packages") or {}), "arguments": {}}
@@ -66,6 +73,8 @@ def recipe(run: RunConfig, config: RolloutConfig, sources: Sources) -> str:
         "controls": [absolute(file) for file in sources.controls],
         "start": None if sources.start is None else absolute(sources.start),
         "tables": [absolute(file) for file in sources.tables],
+        "policy": None if sources.policy is None else absolute(sources.policy),
+        "hold": sources.hold,
         "run": run.to_json(),
         "rollout": asdict(config),
     }
@@ -79,10 +88,31 @@ def job_of_recipe(text: str) -> RolloutJob:
         content["load"], content["bases"], *(tuple(content[name]) for name in ("place", "srdf", "loops"))
     )
     sources = Sources(
-        tuple(content["models"]), scene, tuple(content["controls"]), content["start"], tuple(content["tables"])
+        tuple(content["models"]),
+        scene,
+        tuple(content["controls"]),
+        content["start"],
+        tuple(content["tables"]),
+        content["policy"],
+        content["hold"],
     )
     plan = prepare(load_models(sources.models, scene), RunConfig.from_json(content["run"]))
-    return job_of(plan, RolloutConfig(**content["rollout"]), sources, strict=bool(scene.load.get("strict")))
+    config, strict = RolloutConfig(**content["rollout"]), bool(scene.load.get("strict"))
+    drive = drive_by(config, sources, policy_of(sources.policy), kept=True)
+    return job_of(plan, config, sources, drive=drive, strict=strict)
+
+
+def drive_by(config: RolloutConfig, sources: Sources, policy: Callable[..., Any] | str | None, *, kept: bool) -> Drive:
+    """The treatment of samples between steps, by the policy that was loaded; to be `kept` are its inputs in files.
+    Raises UsageError."""
+    drive = drive_of(config, policy, sources.hold, kept or None)
+    if sources.policy is None:
+        return drive
+    handle = os.open(policy_file(sources.policy), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return drive._replace(source=sha256_of(handle))
+    finally:
+        os.close(handle)
 
 
 def _absolute(folders: Mapping[str, Any]) -> dict[str, str]:

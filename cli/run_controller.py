@@ -37,11 +37,20 @@ def typed_policy(ctx: click.Context, words: str | None) -> Callable[..., Any] | 
 
     Raises UsageError for a function that was not typed on the command line, MissingInputError.
     """
-    if words is None or ".py:" not in words:
-        return words
-    if ctx.get_parameter_source("policy") != click.core.ParameterSource.COMMANDLINE:
+    typed = ctx.get_parameter_source("policy") == click.core.ParameterSource.COMMANDLINE
+    if words is not None and ".py:" in words and not typed:
         raise UsageError(f"--policy {words!r} is not run: Python functions run only when typed on the command line")
-    return python_function("--policy", words, 2)
+    return policy_of(words)
+
+
+def policy_of(words: str | None) -> Callable[..., Any] | str | None:
+    """The function FILE.py:FUNCTION; other words as they are, which name an ONNX file. Raises MissingInputError."""
+    return words if words is None or ".py:" not in words else python_function("--policy", words, 2)
+
+
+def policy_file(words: str) -> str:
+    """The file of a policy."""
+    return words.rpartition(":")[0] if ".py:" in words else words
 
 
 def python_function(option: str, words: str, time: int) -> Callable[..., Any]:

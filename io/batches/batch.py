@@ -10,7 +10,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -126,9 +126,9 @@ class Job:
         """The configuration for other processes. Raises UsageError if it reads a stream."""
         return for_workers(self.config).to_json()
 
-    def content(self, first: int, last: int, provenance: Mapping[str, str | int | float]) -> Content:
-        """The content of a file of rows first … last, with the digest."""
-        return content_of(self, first, last, provenance, signed=True)
+    def index_content(self, provenance: Mapping[str, str | int | float], shards: Sequence[Path]) -> Content:
+        """See Job."""
+        return content_of(self, 0, self.rows, provenance, signed=True)
 
     def compute(self, first: int, last: int, output: Path, **options: Any) -> Outcome:
         """Compute rows first … last into one complete file, or none, with options of compute_rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,16 +130,29 @@ class RolloutRecording(SampledOutput):
         return self._contact_ends
 
     @property
-    def controls(self) -> list[Controls]:
-        """Read the inputs as they acted, bit for bit: one for all samples, or one per sample. Raises ModelError."""
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of the inputs by name: (rows, n) of one for all samples, or (samples, rows, n)."""
+        with reading(self.path):
+            group = self._file["controls"]
+            return {name: group[name].shape for name in VALUES if name in group}
+
+    def inputs(self, names: Iterable[str] = VALUES) -> dict[str, Array]:
+        """Read inputs as they acted, as input_shapes has them, and their rows' first steps, start_step (rows,)."""
         with reading(self.path):
             group = self._file["controls"]
             start = read_whole(self.path, group["start_step"])
             found = {
                 name: self._input(name, read_whole(self.path, group[name]), len(start))
-                for name in VALUES
+                for name in names
                 if name in group
             }
+        return {"start_step": start, **found}
+
+    @property
+    def controls(self) -> list[Controls]:
+        """Read the inputs as they acted, bit for bit: one for all samples, or one per sample. Raises ModelError."""
+        found = self.inputs()
+        start = found.pop("start_step")
         each = any(values.ndim == 3 for values in found.values())
         return [
             Controls(start, **{name: values[k] if values.ndim == 3 else values for name, values in found.items()})

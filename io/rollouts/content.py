@@ -31,8 +31,14 @@ def content_of(
     controls: Sequence[Controls],
     samples: range,
     facts: Mapping[str, str | int | float],
+    *,
+    acted: bool = False,
 ) -> Content:
-    """The content of a file of these samples, with their controls, or one for all of them."""
+    """The content of a file of these samples, with their controls, or one for all of them.
+
+    `acted`: whether a policy gave the controls, which are then each sample's own, also where they are equal: files of
+    other samples have as many.
+    """
     robot, rows = plan.robot, row_count(plan)
     columns = {}
     for name, shape in plan.row_shapes.items():
@@ -65,7 +71,7 @@ def content_of(
         provenance={**facts, "config": json.dumps(both, sort_keys=True), **told, **overlap_facts(plan)},
         group="rollout",
         numbers={"time": np.arange(rows) * (plan.config.every * plan.dt)},
-        inputs=_inputs(plan, controls),
+        inputs=_inputs(plan, controls, acted=acted),
         contacts=contacts,
     )
 
@@ -91,8 +97,8 @@ def left_out(content: Content, samples: int) -> dict[str, Array]:
     return block
 
 
-def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
-    """The inputs as they acted; inputs that all samples share are stored once."""
+def _inputs(plan: Plan, controls: Sequence[Controls], *, acted: bool) -> dict[str, Array]:
+    """The inputs as they acted; those that all samples share are stored once, unless a policy gave them."""
     first = controls[0]
     names = schema.CONTROL_VALUES if first.control.size else schema.CONTROL_VALUES[:-1]
     inputs = {"time": first.start_step * plan.dt, "start_step": first.start_step}
@@ -102,7 +108,8 @@ def _inputs(plan: Plan, controls: Sequence[Controls]) -> dict[str, Array]:
         else:
             values = [getattr(one, name) for one in controls]
             each = values[0][None] if all(_equal(one, values[0]) for one in values) else np.stack(values)
-        inputs[name] = each[0] if all(_equal(one, each[0]) for one in each) else each
+        own = acted and isinstance(controls, SampleControls) and name in controls.arrays
+        inputs[name] = each if own or not all(_equal(one, each[0]) for one in each) else each[0]
     return inputs
 
 

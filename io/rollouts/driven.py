@@ -44,9 +44,15 @@ class Drive(NamedTuple):
     policy: Policy | None = None
     hold: int = 1  # steps for which the inputs that the policy gives act
     keeps_inputs: bool = False  # whether these are kept, so that samples can be simulated again without the policy
+    source: str = ""  # SHA-256 of the policy's file, by which parts of a rollout know that they are of one policy
 
     def __bool__(self) -> bool:
         return bool(self.until or self.cost or self.policy)
+
+    @property
+    def policy_name(self) -> str:
+        """The name of the policy, by which files tell of it."""
+        return str(getattr(self.policy, "__qualname__", None) or type(self.policy).__name__)
 
 
 class DrivenRoller:

@@ -142,7 +142,7 @@ def roll(
     strict: bool = False,
     drive: Drive | None = None,
     keep: bool = True,
-    content: Content | None = None,
+    content: Callable[[Sequence[Controls]], Content] | None = None,
     facts: Mapping[str, str | int | float] | None = None,
     on_block: Hand | None = None,
     progress: Callable[[int], None] | None = None,
@@ -158,7 +158,7 @@ def roll(
         strict: whether a sample that stops early ends the work.
         drive: what is done between steps; None: what the configuration asks for.
         keep: whether the file of an interrupted rollout stays, with the samples that are done.
-        content: of the file; None: that of these samples.
+        content: gives that of the file, by the inputs as they acted; None: that of these samples.
         facts: attributes of /provenance besides the configuration.
         on_block: called with the number of the first sample and the arrays of a block, from any thread.
         progress: called with the number of finished samples. stop: True ends the work.
@@ -175,9 +175,15 @@ def roll(
         if complete:
             stream.keep_rollers()
         return stream.outcome(complete)
-    if drive is not None and drive.policy is not None:
-        return _write_driven(stream, Path(output), facts or {}, force=force, progress=progress, stop=stop)
-    layout = content or content_of(plan, config, stream.draws, controls, samples, facts or {})
+    driven = drive is not None and drive.policy is not None
+    if content is None:
+
+        def content(acted: Sequence[Controls]) -> Content:
+            return content_of(plan, config, stream.draws, acted, samples, facts or {}, acted=driven)
+
+    if driven:
+        return _write_driven(stream, Path(output), content, force=force, progress=progress, stop=stop)
+    layout = content(controls)
     with BatchWriter(output, layout, force=force) as writer:
 
         def commit() -> bool:
@@ -207,7 +213,7 @@ def roll(
 def _write_driven(
     stream: Stream,
     output: Path,
-    facts: Mapping[str, str | int | float],
+    content: Callable[[Sequence[Controls]], Content],
     *,
     force: bool,
     progress: Callable[[int], None] | None,
@@ -220,10 +226,9 @@ def _write_driven(
     found: list[dict[str, Array]] = []
     if not stream.run(lambda _, block: found.append(block), progress, stop):
         return stream.outcome(False)
-    (block,), rows = found, len(found[0]["status"])
-    layout = content_of(stream.plan, stream.config, stream.draws, stream.acted, stream.samples, facts)
-    with BatchWriter(output, layout, force=force) as writer:
-        writer.write(0, rows, block)
+    with BatchWriter(output, content(stream.acted), force=force) as writer:
+        for block in found:  # one, or none of a shard without samples
+            writer.write(0, len(block["status"]), block)
         writer.commit()
         return stream.outcome(True, output=writer.path, bytes=writer.bytes)
 
@@ -252,7 +257,7 @@ class Stream:
         threads //= crew
         self._block = _block_samples(plan, len(samples), threads)
         if self._drive.policy is not None:
-            self._block = -(-len(samples) // WIDTH) * WIDTH
+            self._block = max(WIDTH, -(-len(samples) // WIDTH) * WIDTH)
         blocks = -(-len(samples) // self._block)
         self._threads = max(1, min(threads, blocks))
         self._starts = iter(samples[:: self._block])
@@ -306,10 +311,10 @@ class Stream:
 
     @property
     def acted(self) -> Sequence[Controls]:
-        """The inputs of each sample as they acted, which a policy gave."""
+        """The inputs of each sample as they acted, which a policy gave; without samples those of the plan."""
         (roller,) = self._rollers
         assert isinstance(roller, DrivenRoller)
-        return roller.acted
+        return roller.acted or [held_controls(self.plan)]
 
     def missing(self) -> list[tuple[int, int]]:
         """The blocks of samples that are not done, counted from the first of the stream: from, and to before."""

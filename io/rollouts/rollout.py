@@ -193,7 +193,7 @@ def rollout(
             output=output,
             threads=threads or available_cores(),
             force=force,
-            facts=None if output is None else provenance("artsim.rollout") | policy_facts(drive.policy),
+            facts=None if output is None else provenance("artsim.rollout") | policy_facts(drive),
             on_block=None if output is not None else keep,
             progress=advance,
         )
@@ -219,11 +219,9 @@ def drive_of(config: RolloutConfig, policy: Policy | str | os.PathLike[str] | No
     return Drive(config.until, config.cost, policy, hold, policy is not None and output is not None)
 
 
-def policy_facts(policy: Policy | None) -> dict[str, str]:
+def policy_facts(drive: Drive) -> dict[str, str]:
     """Attributes of /provenance that tell of the policy whose inputs a file holds."""
-    if policy is None:
-        return {}
-    return {"policy": str(getattr(policy, "__qualname__", None) or type(policy).__name__)}
+    return {} if drive.policy is None else {"policy": drive.policy_name}
 
 
 def _tables(randomise: Mapping[str, Any], samples: int) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -15,9 +15,11 @@ import numpy as np
 from artsim import __version__
 from artsim.io.format import schema
 from artsim.io.output_file.batch_file import Content
+from artsim.io.readers.open_output import open_output
 from artsim.io.readers.rollout_recording import RolloutRecording
 from artsim.io.rollouts.content import content_of
 from artsim.io.rollouts.draws import Draws, RolloutConfig
+from artsim.io.rollouts.driven import Drive
 from artsim.io.rollouts.given import NOTHING, Given
 from artsim.io.rollouts.roll import roll
 from artsim.io.rollouts.sample_inputs import SampleControls
@@ -25,7 +27,7 @@ from artsim.io.rollouts.tally import Tally
 from artsim.io.runs.prepare import held_controls
 from artsim.io.runs.progress import warm
 from artsim.io.shards.job import Outcome, canonical, digest_of_model
-from artsim.sim.foundation.errors import StoppedError
+from artsim.sim.foundation.errors import ModelError, StoppedError
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.packable import kernels
 from artsim.sim.runs.plan import Plan
@@ -38,6 +40,7 @@ class RolloutJob:
     Args:
         controls: one for all samples, or one for each; empty: those of the plan.
         given: starts and properties that are not drawn.
+        drive: of samples with a policy; None: what the configuration asks for.
         recipe: gives the text from which another process makes the job.
         keep: whether an interrupted file keeps the samples that are done; shards are complete or not there.
         strict: whether a sample that stops early ends the work.
@@ -57,6 +60,9 @@ class RolloutJob:
         "rollout.given": "what --start and --randomise read",
         "controls": "the content of --control",
         "given": "the content of the files of --start and --randomise",
+        "policy.name": "--policy",
+        "policy.source": "the content of --policy",
+        "policy.hold": "--hold",
     }
 
     def __init__(
@@ -66,6 +72,7 @@ class RolloutJob:
         controls: Sequence[Controls] = (),
         given: Given = NOTHING,
         *,
+        drive: Drive | None = None,
         recipe: Callable[[], str] = str,
         keep: bool = False,
         strict: bool = False,
@@ -73,6 +80,7 @@ class RolloutJob:
         self.plan, self.config, self.given = plan, config, given
         self.controls = controls or [held_controls(plan)]
         self._recipe, self._keep, self._strict = recipe, keep, strict
+        self._drive = drive if drive is not None and drive.policy is not None else None
 
     @property
     def rows(self) -> int:
@@ -92,7 +100,16 @@ class RolloutJob:
             "rollout": {name: _plain(value) for name, value in rolled.items()},
             "controls": _digest(_numbers(self.controls)),
             "given": self.given.digest,
+            **self._policy,
         }
+
+    @property
+    def _policy(self) -> dict[str, Any]:
+        """The facts of the policy; none without one."""
+        drive = self._drive
+        if drive is None:
+            return {}
+        return {"policy": {"name": drive.policy_name, "source": drive.source, "hold": drive.hold}}
 
     @cached_property
     def digest(self) -> str:
@@ -103,11 +120,39 @@ class RolloutJob:
         """The text from which another process makes the job. Raises UsageError if it reads a stream."""
         return self._recipe()
 
-    def content(self, first: int, last: int, provenance: Mapping[str, str | int | float]) -> Content:
-        """The content of a file of samples first … last, with the digest."""
-        draws = Draws(self.plan, self.config, self.given)
-        content = content_of(self.plan, self.config, draws, self.controls, range(self.rows), self._signed(provenance))
-        inputs = {name: own[first:last] if own.ndim == 3 else own for name, own in content.inputs.items()}
+    def index_content(self, provenance: Mapping[str, str | int | float], shards: Sequence[Path]) -> Content:
+        """See Job. Raises ModelError where the policy gave other inputs in some shards than in others."""
+        if self._drive is None:
+            return self._content(0, self.rows, provenance, self.controls)
+        shapes = [_input_shapes(path) for path in shards]
+        for path, found in zip(shards, shapes, strict=True):
+            if found != shapes[0]:
+                raise ModelError(f"{path}: holds other inputs of the policy than {shards[0]}")
+        with open_output(shards[0]) as stored:
+            assert isinstance(stored, RolloutRecording)
+            shared = stored.inputs(name for name, (own, _) in shapes[0].items() if not own)
+        start = shared.pop("start_step")
+        held = {name: np.zeros((len(start), shapes[0].get(name, (False, (0,)))[1][-1])) for name in VALUES}
+        own = {
+            name: np.broadcast_to(0.0, (self.rows, *shape))  # the index refers to those of the shards
+            for name, (own, shape) in shapes[0].items()
+            if own
+        }
+        first = Controls(start, **{**held, **shared})
+        return self._content(0, self.rows, provenance, SampleControls(first, own) if own else [first])
+
+    def _content(
+        self, first: int, last: int, provenance: Mapping[str, str | int | float], controls: Sequence[Controls]
+    ) -> Content:
+        """The content of a file of samples first … last, with the digest; `controls`: of all samples, but of these
+        where a policy gave them."""
+        driven = self._drive is not None
+        samples = range(first, last) if driven else range(self.rows)
+        draws, signed = Draws(self.plan, self.config, self.given), self._signed(provenance)
+        content = content_of(self.plan, self.config, draws, controls, samples, signed, acted=driven)
+        inputs = dict(content.inputs)
+        if not driven:
+            inputs = {name: own[first:last] if own.ndim == 3 else own for name, own in inputs.items()}
         facts = {**content.facts, "first_row": first, "digest": self.digest}
         return content._replace(rows=last - first, inputs=inputs, facts=facts)
 
@@ -125,7 +170,11 @@ class RolloutJob:
 
         Raises StoppedError for a sample that stops early where these are refused and no incomplete file is kept.
         """
-        several = len(self.controls) > 1
+        several, driven = len(self.controls) > 1, self._drive is not None
+
+        def content(controls: Sequence[Controls]) -> Content:
+            return self._content(first, last, provenance or {}, controls if driven else self.controls)
+
         found = roll(
             self.plan,
             self.config,
@@ -133,7 +182,8 @@ class RolloutJob:
             given=self.given,
             samples=range(first, last),
             output=output,
-            content=self.content(first, last, provenance or {}),
+            drive=self._drive,
+            content=content,
             keep=self._keep,
             strict=self._strict,
             **options,
@@ -155,6 +205,13 @@ class RolloutJob:
 
     def _signed(self, provenance: Mapping[str, str | int | float]) -> dict[str, str | int | float]:
         return {**provenance, "facts": canonical(self.facts)}
+
+
+def _input_shapes(path: Path) -> dict[str, tuple[bool, tuple[int, ...]]]:
+    """Of each input in a file whether samples have their own, and its shape (rows, n)."""
+    with open_output(path) as stored:
+        assert isinstance(stored, RolloutRecording)
+        return {name: (len(shape) == 3, shape[-2:]) for name, shape in stored.input_shapes.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -81,8 +81,9 @@ class Job(Protocol):
     def for_workers(self) -> str:
         """The configuration from which another process makes the job. Raises UsageError if it reads a stream."""
 
-    def content(self, first: int, last: int, provenance: Mapping[str, str | int | float]) -> Content:
-        """The content of a file of rows first … last, with the digest."""
+    def index_content(self, provenance: Mapping[str, str | int | float], shards: Sequence[Path]) -> Content:
+        """The content of the index of all rows, with the digest; `shards`: the files in which they are, without those
+        of no rows."""
 
     def compute(self, first: int, last: int, output: Path, **options: Any) -> Outcome:
         """Compute rows first … last (exclusive) into one complete file, or none.

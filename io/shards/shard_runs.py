@@ -160,5 +160,6 @@ def _finish(job: Job, output: Path, shards: Sequence[Shard], done: Mapping[Shard
         entries.append(found.entry)
     with open_output(shards[0].path) as first:  # metadata of a shard: the same for every writer
         created, provenance = str(first.attrs.get("created")), first.provenance
-    write_index(output, job.content(0, job.rows, provenance), entries, created)
+    content = job.index_content(provenance, [shard.path for shard in shards if shard.last > shard.first])
+    write_index(output, content, entries, created)
     return f"all {len(shards)} shards are there: wrote the index {output}"

@@ -139,7 +139,6 @@ def test_commands_run_functions_that_are_typed(tmp_path: Path) -> None:
         (("--policy", f"{tmp_path / 'walk.py'}:run"), "has no function 'run'"),
         (("--policy", f"{tmp_path / 'none.py'}:act"), "none.py: no such file"),
         (("--policy", f"{tmp_path / 'walk.py'}:odd"), "--policy: odd at t = 0 s: ZeroDivisionError"),
-        (("--policy", f"{tmp_path / 'walk.py'}:act", "--shards", 2), "--policy is asked for all samples at once"),
         (("--policy", tmp_path / "walk.py"), "no network that onnxruntime reads"),
         (("--policy", tmp_path / "none.onnx"), "none.onnx: no such file"),
         ((), "hold is for the inputs that a policy gives"),
@@ -164,6 +163,63 @@ def test_nothing_is_written_for_a_policy_that_fails(tmp_path: Path) -> None:
     (tmp_path / "odd.h5").write_text("")
     with pytest.raises(ArtsimError, match="exists already"):
         filed(tmp_path / "odd.h5", policy=lambda *_: pytest.fail("asked"))
+
+
+@pytest.mark.small
+def test_shards_hold_the_samples_of_one_file(tmp_path: Path) -> None:
+    """Computed here, one by one, and by workers; a policy sees the samples of a shard. Resumed: what is missing."""
+    (tmp_path / "walk.py").write_text(FUNCTION)
+    words = (*WORDS, "--policy", f"{tmp_path / 'walk.py'}:act", "--hold", 3)
+    assert command(*words, "-o", tmp_path / "one.h5").exit_code == 0
+    done = command(*words, "-o", tmp_path / "made.h5", "--shards", 3)  # of which one has no samples
+    assert done.exit_code == 0, done.output
+    with artsim.open(tmp_path / "one.h5") as one, artsim.open(tmp_path / "made.h5") as made:
+        assert isinstance(one, RolloutRecording) and isinstance(made, RolloutRecording)
+        assert one.variables == made.variables
+        for name in one.variables:
+            assert one[name].tobytes() == made[name].tobytes(), name
+        for own, other in zip(one.controls, made.controls, strict=True):
+            assert own.torque.tobytes() == other.torque.tobytes() and own.torque.any()
+        assert made.provenance["policy"] == "walk.py:act"
+    assert verify_rollout(tmp_path / "made.h5", load_stored) is None
+    shards = sorted(tmp_path.glob("made.shard-*"))
+    bytes_of = {path: path.read_bytes() for path in shards}
+    shards[1].unlink()
+    done = command(*words, "-o", tmp_path / "made.h5", "--shards", 3, "--resume")
+    assert done.exit_code == 0 and "kept 2 of 3 shards" in done.output, done.output
+    with artsim.open(tmp_path / "one.h5") as one, artsim.open(tmp_path / "made.h5") as made:
+        assert one["qpos"].tobytes() == made["qpos"].tobytes()
+    assert shards[0].read_bytes() == bytes_of[shards[0]]
+    done = command(*words, "-o", tmp_path / "one.h5", "--resume")
+    assert done.exit_code == 0 and "nothing was left to simulate" in done.output
+    for more, told in (
+        (("--hold", 4), "--hold differs: 3 there, 4 here"),
+        (("--policy", f"{tmp_path / 'walk.py'}:odd"), "--policy differs: walk.py:act there, walk.py:odd here"),
+    ):
+        done = command(*words, *more, "-o", tmp_path / "made.h5", "--shards", 3, "--resume")
+        assert done.exit_code == 65 and told in done.output, done.output
+    done = command(*words, "-o", tmp_path / "far.h5", "--scheduler", "local:1", "--shards", 2)
+    assert done.exit_code == 0, done.output
+    with artsim.open(tmp_path / "one.h5") as one, artsim.open(tmp_path / "far.h5") as made:
+        assert one["qpos"].tobytes() == made["qpos"].tobytes()
+    (tmp_path / "walk.py").write_text(FUNCTION.replace("-4.0", "-3.0"))
+    done = command(*words, "-o", tmp_path / "made.h5", "--shards", 3, "--resume")
+    assert done.exit_code == 65 and "the content of --policy differs" in done.output, done.output
+
+
+@pytest.mark.small
+def test_shards_of_other_inputs_have_no_index(tmp_path: Path) -> None:
+    """A policy that gives other inputs by the samples that it sees."""
+    text = "def act(qpos, qvel, time):\n    return {'torque' if qpos[0, 0] < 0 else 'target': 0 * qpos}\n"
+    (tmp_path / "odd.py").write_text(text)
+    words = (ARM, "--samples", 16, "--steps", 4, "--spread", 0.4, "--policy", f"{tmp_path / 'odd.py'}:act")
+    for seed in range(9):
+        done = command(*words, "--stiffness", 10, "--seed", seed, "-o", tmp_path / f"{seed}.h5", "--shards", 2)
+        if done.exit_code:
+            assert done.exit_code == 65 and "holds other inputs of the policy than" in done.output, done.output
+            assert not (tmp_path / f"{seed}.h5").exists()
+            return
+    pytest.fail("all seeds begin both shards on one side")
 
 
 # ------------------------------------------------------------------ networks
