@@ -35,6 +35,7 @@ COMMANDS = {
     "batch": "Compute rigid-body quantities for many configurations.",
     "linearize": "Find linear models of a robot about a state.",
     "ik": "Find configurations for poses of links.",
+    "trajectory": "Find the fastest motion through way points.",
     "rollout": "Simulate many variations of a run.",
     "replay": "Show a stored simulation, or run it again and compare.",
     "view": "Show a robot with a slider for every joint.",
