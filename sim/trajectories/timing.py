@@ -2,8 +2,8 @@
 
 Forces are those of the robot's inverse dynamics, against which stand its springs, dampers and friction. Along a path
 q(s) they are τ = a s̈ + b ṡ² + c + d ṡ, where d, of dampers, is not linear in x = ṡ²: from above the tangent of √x at
-the last passage bounds it, from below its chord up to the largest velocity; a few passages make the tangent that of
-the solution.
+the last passage bounds it, from below its chord up to x a little above that passage's; passages are repeated until
+their time stays.
 
 Limits are kept where they are looked at: at 24 places of each stretch of the grid. Where the motion exceeds one
 between two places of the grid, that limit is narrowed there by the excess, and the path is timed again.
@@ -28,6 +28,9 @@ _LEAST, _MOST = 400, 6000  # stretches of a grid
 _OF_KNOT = 8  # stretches between two knots
 _WITHIN = 24  # places of a stretch that are looked at, its ends among them
 _ROUNDS = 6  # of narrowing, after which the grid is refined
+_DAMPED_ROUNDS = 20  # the same where dampers make tangents and chords of the last passage
+_SETTLED = 1e-4  # share of the duration by which the last of these may still have been faster
+_FASTER = 1.3  # by how much x may grow from passage to passage, up to where the chord of a damper leads
 _HUGE = 1e100
 _SLOW = 1e-4  # share of the largest x below which dampers are bounded by the tangent there
 
@@ -79,16 +82,18 @@ def timed(mover: Mover, piece: Piece, limits: Limits) -> Passage:
     worst = 1.0
     while count <= _MOST:
         terms = _terms(mover, piece, count)
-        narrowed, x = _everywhere(limits, len(terms.grid)), None
-        for _ in range(_ROUNDS):
+        narrowed, x, before = _everywhere(limits, len(terms.grid)), None, np.inf
+        damped = bool(terms.force[3].any())
+        for _ in range(_DAMPED_ROUNDS if damped else _ROUNDS):
             try:
                 passage = fastest(_path_limits(terms, narrowed, x))
             except StuckError as stuck:
                 raise StoppedError(_reason(mover, piece, terms, limits, stuck.place)) from None
-            x = passage.x
+            x, settled = passage.x, not damped or passage.duration > (1.0 - _SETTLED) * before
+            before = passage.duration
             excess = _excess(mover, piece, passage, limits)
             worst = max(float(each.max(initial=0.0)) for each in excess)
-            if worst <= 1.0 + KEPT:
+            if settled and worst <= 1.0 + KEPT:
                 return passage
             narrowed = Limits(*(_narrowed(*pair) for pair in zip(narrowed, excess, strict=True)))
         count *= 2
@@ -134,7 +139,10 @@ def _path_limits(terms: _Terms, limits: Limits, x: Real | None) -> PathLimits:
     with np.errstate(divide="ignore"):
         top = ((limits.velocity / np.abs(terms.velocity)).min(axis=1)) ** 2
     top = np.minimum(top, 1e12)
-    about = top if x is None else np.maximum(x, _SLOW * x.max())
+    about = top
+    if x is not None and terms.force[3].any():
+        about = np.maximum(x, _SLOW * x.max())
+        top = np.minimum(top, _FASTER * about)
     bounded = np.isfinite(limits.acceleration[0]) & (np.abs(terms.velocity).max(axis=0) > 0.0)
     a, b = ((each / limits.acceleration)[:, bounded] for each in (terms.velocity, terms.acceleration))
     rows = [(a, b, -np.ones_like(a)), (-a, -b, -np.ones_like(a))]

@@ -74,6 +74,8 @@ WORDS = {
     "until": "shoulder > %",
     "cost": "shoulder * %",
     "pose": "%,0,0",
+    "via": "shoulder=%",
+    **dict.fromkeys(("max_velocity", "max_acceleration", "max_torque", "max_jerk"), "shoulder=%"),
     "posture": "shoulder=%",
     "tolerance": "%,1e-6",
     "fix": "joint_1=%",
@@ -97,7 +99,7 @@ TEXTS = {
         "model",
         "models",
     ),
-    *("link", "move", "only", "frame", "assemble"),
+    *("through", "link", "move", "only", "frame", "assemble"),
     *("drop", "no_collision", "no_visual", "prefix", "tool", "carrier"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
 }
@@ -149,6 +151,8 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
         "compute": [str(ROBOT), "--compute", "gravity"],
         "bench": [str(ROBOT), "--steps", "1", "--pieces", "1"],
         "linearize": [str(ROBOT)],
+        "trajectory": [str(ROBOT), "--via", "shoulder=1", "--dt=0.1", "--max-velocity=9", "--max-acceleration=9"]
+        + ["-o", str(folder / "out.csv"), "--force"],
         "edit": [str(ROBOT), "-o", str(folder / "out.urdf"), "--force"],
         "attach": [str(ROBOT), str(ROBOT), "--at=rod_2", "--prefix=b_", "-o", str(folder / "out.urdf"), "--force"],
         "replay": [rolled, "--verify"],

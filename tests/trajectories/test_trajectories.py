@@ -297,15 +297,15 @@ def test_ruckig_keeps_limits_of_jerk() -> None:
 
 
 def test_a_run_follows(tmp_path: Path) -> None:
-    """By computed torque, and by drives with its torques, to less than 2 mrad."""
+    """By computed torque, and by drives with its torques, to less than 5 mrad."""
     robot = artsim.load(ARM)
     found = robot.trajectory(random_points(robot, 4, 5), max_acceleration=10.0)
     options: Any = {"q0": found.qpos[0], "controls": tmp_path / "move.npz", "interpolate": "linear"}
-    drives: Any = {"stiffness": 2000.0, "damping": 100.0}
+    drives: Any = {"stiffness": 300.0, "damping": 30.0}
     for kinds, how in ((WITH_COMPUTED_TORQUE, {"controller": "computed-torque"}), (WITH_DRIVES, drives)):
         np.savez(tmp_path / "move.npz", **found.inputs(kinds))  # type: ignore[arg-type]
         run = artsim.simulate(robot, steps=len(found.time) - 1, **options, **how)
-        assert np.abs(run["qpos"][: len(found.time) - 1] - found.qpos[:-1]).max() < 2e-3
+        assert np.abs(run["qpos"][: len(found.time) - 1] - found.qpos[:-1]).max() < 5e-3
 
 
 FLOATING = ROOT / "robots" / "quadruped.urdf"
