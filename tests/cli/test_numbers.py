@@ -23,6 +23,8 @@ NONE = ("nan", "inf", "-inf", "1e400", "1_0", "\u0661\u0662", "\uff11", "0x10", 
 ODD = ("1e308", "-1e308", "1e-320", "-1e-320", "1e17", "-1", "-0.0", "0", "1e300", "9223372036854775807")
 MORE = ("9223372036854775808", "-9223372036854775809", "18446744073709551616", "1" * 400)
 
+VIA = ("--via", "shoulder=1", "--dt=0.1", "--max-velocity=9", "--max-acceleration=9")
+
 # options whose texts hold numbers, with % for a number
 WORDS = {
     "q0": "shoulder=%",
@@ -151,8 +153,7 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
         "compute": [str(ROBOT), "--compute", "gravity"],
         "bench": [str(ROBOT), "--steps", "1", "--pieces", "1"],
         "linearize": [str(ROBOT)],
-        "trajectory": [str(ROBOT), "--via", "shoulder=1", "--dt=0.1", "--max-velocity=9", "--max-acceleration=9"]
-        + ["-o", str(folder / "out.csv"), "--force"],
+        "trajectory": [str(ROBOT), *VIA, "-o", str(folder / "out.csv"), "--force"],
         "edit": [str(ROBOT), "-o", str(folder / "out.urdf"), "--force"],
         "attach": [str(ROBOT), str(ROBOT), "--at=rod_2", "--prefix=b_", "-o", str(folder / "out.urdf"), "--force"],
         "replay": [rolled, "--verify"],
