@@ -72,10 +72,15 @@ WORDS = {
     "spread": "shoulder=-%:%",
     "randomise": "mass=%:%",
     "grid": "shoulder=0:%:2",
+    "ik --grid": "0:%:2,0,1",
     "shard": "%/%",
     "until": "shoulder > %",
     "cost": "shoulder * %",
     "pose": "%,0,0",
+    "look_at": "LINK=%,0,0",
+    "look_axis": "LINK=%,0,1",
+    "com": "%,0,0",
+    "weight": "LINK=%",
     "via": "shoulder=%",
     **dict.fromkeys(("max_velocity", "max_acceleration", "max_torque", "max_jerk"), "shoulder=%"),
     "posture": "shoulder=%",
@@ -156,6 +161,7 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
         "compute": [str(ROBOT), "--compute", "gravity"],
         "bench": [str(ROBOT), "--steps", "1", "--pieces", "1"],
         "linearize": [str(ROBOT)],
+        "ik": [str(ROBOT), "--link=rod_2", "--look-at=rod_2=1,0,0", "-o", str(folder / "out.npz"), "--force"],
         "trajectory": [str(ROBOT), *VIA, "-o", str(folder / "out.csv"), "--force"],
         "edit": [str(ROBOT), "-o", str(folder / "out.urdf"), "--force"],
         "attach": [str(ROBOT), str(ROBOT), "--at=rod_2", "--prefix=b_", "-o", str(folder / "out.urdf"), "--force"],
@@ -168,6 +174,9 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
     if flag in words:
         at = words.index(flag)
         words = words[:at] + words[at + 2 :]
+    if command == "ik":
+        words = [*words, "--attempts=2"] if option != "attempts" else words
+        words += ["--pose=0,0,1"] if option not in ("pose", "grid") else []
     if option in ("grid", "duration"):
         words = [word for word in words if word not in ("--samples", "--steps", "1", "2")]
     if option == "wrench_at":
@@ -185,7 +194,11 @@ def test_odd_numbers_end_in_a_line(
 ) -> None:
     """No number ends in a fault of artsim's own; what is none is refused with code 2."""
     param: Any = next(param for param in options_of(command) if param.name == option)
-    template = WORDS.get(option, "%") if not isinstance(param.type, (Number, Whole)) else "%"
+    template = (
+        WORDS.get(f"{command} --{option}", WORDS.get(option, "%"))
+        if not isinstance(param.type, (Number, Whole))
+        else "%"
+    )
     template = template.replace("LINK", "rod_2")
     monkeypatch.setattr("artsim.io.viewer.server.start_server", no_server)
     before = words_of(command, option, outputs, tmp_path)
