@@ -105,6 +105,7 @@ IO_ROOMS: dict[str, set[str]] = {
 """The rooms of io, likewise; settings.py, beside them, imports no other file of io."""
 SCIPY = {
     "io/exports/figures.py",
+    "io/exports/maps.py",
     "io/inputs/interpolation.py",
     "io/readers/labelled_rows.py",
     "collision/mesh.py",
