@@ -23,12 +23,13 @@ from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
+from artsim.sim.ik.clear_search import find_clear
 from artsim.sim.ik.search_records import OPEN, REACHED
 from artsim.sim.ik.solver import PoseSearch
 from artsim.sim.ik.wanted_poses import Target, pose_tables
 from artsim.sim.quantities.reach import pose_search
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.runs.clear_poses import Clearance, find_clear
+from artsim.sim.runs.clear_poses import Clearance
 from artsim.sim.runs.patterns import meant_by
 from artsim.sim.runs.start import initial_qpos
 
@@ -140,7 +141,7 @@ class IkJob:
         if not self.config.clear:
             return None
         ground, own = self.config.ground, self.config.self_collide
-        return Clearance(self.robot.articulation, self.robot, self.notes, ground=ground, own=own)
+        return Clearance(self.robot, ground=ground, self_collide=own, notes=self.notes)
 
     @cached_property
     def notes(self) -> list[str]:

@@ -21,6 +21,7 @@ from artsim.sim.quantities.catalogue import OF_CONSTRAINTS, OF_DYNAMICS, resolve
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
+    from artsim.sim.ik.clear_search import Clear
     from artsim.sim.ik.solver import PoseSearch
     from artsim.sim.ik.wanted_poses import Target
     from artsim.sim.quantities.coordinates import LinkStates
@@ -242,6 +243,7 @@ class Robot:
         seed: int = 0,
         path: bool = False,
         dt: float | None = None,
+        clear: Clear | None = None,
         threads: int | None = None,
     ) -> dict[str, Array]:
         """Find configurations in which links have given poses: inverse kinematics, of one pose or of a table of poses.
@@ -263,6 +265,8 @@ class Robot:
             seed: of the draws.
             path: rows follow each other in time: each starts where the one before it ended.
             dt: time between a row's start and the row [s]: joints go no farther than their velocity limits allow.
+            clear: artsim.Clearance(robot, ground=…, self_collide=…): other starts are tried where shapes are inside
+                each other; `depth` tells of what is left [m].
             threads: number of threads, by default all cores that the process may use; results do not depend on it.
 
         Returns:
@@ -286,7 +290,7 @@ class Robot:
         search = self._searches.take(request)
         if search is None:
             search = pose_search(self.articulation, self.compiled, self.equipped, listed, **options)
-        results = find_poses(self.compiled, search, listed, start, threads)
+        results = find_poses(self.compiled, search, listed, start, threads, clear)
         self._searches.give_back(request, search)
         return results
 

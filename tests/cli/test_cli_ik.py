@@ -328,6 +328,22 @@ def test_clear_configurations_are_looked_for(tmp_path: Path) -> None:
         assert 0 < np.count_nonzero(low) < 16
         assert file["qpos"][:, 0] == pytest.approx(np.where(low, -bend, bend), abs=1e-4)
         assert (file["depth"] == 0).all()
+        wanted = {name: file[name] for name in ("qpos", "depth", "attempts")}
+    robot = artsim.load(path)
+    clearance = artsim.Clearance(robot, ground=True)
+    points = np.load(tmp_path / "points.npy")
+    found = robot.ik("tip", points, start=[-0.5, 1.0], clear=clearance)
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values)
+    one = robot.ik("tip", points[0], start=[-0.5, 1.0], clear=clearance)
+    assert one["qpos"] == pytest.approx(found["qpos"][0], abs=1e-4) and one["depth"] == 0.0
+    above, below = [0.5, -1.2], [-0.5, 1.2]
+    own = robot.ik("tip", points[0], start=[above, below], clear=clearance)
+    assert own["qpos"][0] == pytest.approx(own["qpos"][1], abs=1e-4)  # of both only one is clear
+    deep = 0.5 * np.sin(0.5) - 0.1 + 0.06  # of the ball in the ground, whose centre is the elbow
+    assert clearance.depths([above, below]) == pytest.approx([0.0, deep])
+    with pytest.raises(artsim.UsageError, match="clear finds configurations row by row"):
+        robot.ik("tip", points, path=True, clear=clearance)
     np.save(tmp_path / "points.npy", [[0.7, 0, 0.1], [0.5, 0, -0.05]])
     good(*words[:-4], "-o", tmp_path / "two.h5", "--clear", "--ground")  # the tip has no shape
     done = ik(*words, "-o", tmp_path / "none.h5", "--clear")
