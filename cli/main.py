@@ -39,7 +39,7 @@ COMMANDS = {
     "rollout": "Simulate many variations of a run.",
     "replay": "Show a stored simulation, or run it again and compare.",
     "view": "Show a robot with a slider for every joint.",
-    "plot": "Draw a stored simulation over time.",
+    "plot": "Draw a stored simulation over time, or a map of the workspace.",
     "report": "Say how hard a stored simulation drives its motors.",
     "export": "Write a stored simulation in another format.",
     "check": "Validate a robot file and print its tree.",
