@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +21,7 @@ from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import read_by_name
 from artsim.io.batches.csv_output import STDOUT, is_csv
 from artsim.io.batches.ik import FLIP, IkJob, IkOutcome, prepare_ik, same_file, write_ik
-from artsim.io.batches.ik_config import IK_SETTINGS, IkConfig
+from artsim.io.batches.ik_config import IK_SETTINGS, MOST_VALUES, STOP, IkConfig
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -31,6 +32,7 @@ from artsim.sim.ik.search_records import REACHED
 from artsim.sim.ik.solver import STATUS_MEANING
 
 R = TypeVar("R")
+_COUNT = re.compile("[0-9]{1,18}")
 GROUPS: Groups = {
     **grouped(
         IK_SETTINGS, {"input": ("output", "force"), "posture": ("base", "loops"), "on_error": ("as_json", "quiet")}
@@ -54,6 +56,51 @@ def _read_poses(ctx: click.Context, param: click.Parameter, words: tuple[str, ..
     return tuple(poses)
 
 
+def _read_grid(ctx: click.Context, param: click.Parameter, word: str | None) -> tuple[tuple[float, ...], ...]:
+    """Read X,Y,Z[,R,P,Y|,QW,QX,QY,QZ] with LOW:HIGH:N in place of some numbers."""
+    if word is None:
+        return ()
+    parts = word.split(",")
+    if len(parts) not in (3, 6, 7):
+        raise click.BadParameter(f"{word!r} has {len(parts)} entries, want X,Y,Z, and R,P,Y or QW,QX,QY,QZ")
+    axes: list[tuple[float, ...]] = []
+    for k, part in enumerate(parts):
+        unit, ends = "rad" if len(parts) == 6 and k > 2 else "", part.split(":")
+        if len(ends) not in (1, 3) or (len(ends) == 3 and not _COUNT.fullmatch(ends[2].strip())):
+            raise click.BadParameter(f"{part!r} is neither a number nor LOW:HIGH:N")
+        numbers = tuple(number_of(end, "--grid", unit) for end in ends[:2])
+        if len(ends) == 3 and not (numbers[0] <= numbers[1] and 1 <= int(ends[2]) <= MOST_VALUES):
+            raise click.BadParameter(f"{part!r}: want LOW:HIGH:N, LOW ≤ HIGH, N from 1 to {MOST_VALUES}")
+        axes.append((*numbers, int(ends[2])) if len(ends) == 3 else numbers)
+    return tuple(axes)
+
+
+def _by_link(*counts: int) -> Callable[..., dict[str, tuple[float, ...]]]:
+    """A callback that reads LINK=NUMBER,… words of so many numbers."""
+
+    def read(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+        found = {}
+        for word in words:
+            name, equals, text = word.rpartition("=")
+            parts = text.split(",")
+            if not name or not equals or len(parts) not in counts:
+                raise click.BadParameter(f"{word!r} is not {param.metavar}")
+            found[name] = tuple(number_of(part, f"{param.opts[0]} {name}") for part in parts)
+        return found
+
+    return read
+
+
+def _read_point(ctx: click.Context, param: click.Parameter, word: str | None) -> tuple[float, ...] | None:
+    """Read X,Y,Z."""
+    if word is None:
+        return None
+    parts = word.split(",")
+    if len(parts) != 3:
+        raise click.BadParameter(f"{word!r} has {len(parts)} numbers, want X,Y,Z")
+    return tuple(number_of(part, param.opts[0]) for part in parts)
+
+
 def _read_tolerance(ctx: click.Context, param: click.Parameter, word: str | None) -> tuple[float, ...] | None:
     """Read LENGTH,ANGLE."""
     if word is None:
@@ -67,6 +114,11 @@ def _read_tolerance(ctx: click.Context, param: click.Parameter, word: str | None
 _HOW: Mapping[str, dict[str, Any]] = {
     "link": {"multiple": True},
     "pose": {"multiple": True, "callback": _read_poses},
+    "grid": {"callback": _read_grid, "multiple": False, "default": None},
+    "look_at": {"callback": _by_link(3)},
+    "look_axis": {"callback": _by_link(3)},
+    "com": {"callback": _read_point, "multiple": False, "default": None},
+    "weight": {"callback": _by_link(1, 2)},
     "move": {"callback": names},
     "tolerance": {"callback": _read_tolerance, "multiple": False, "default": None},
 }
@@ -120,8 +172,9 @@ def ik(
     set_arguments(load_options, arguments)
     if model == "-" and options["input"] == "-":
         raise UsageError("MODEL and --input cannot both be standard input")
-    if output is None and options["input"] is not None:
-        raise UsageError("give -o FILE for the configurations of --input; -: CSV on stdout")
+    if output is None and (options["input"] is not None or options["grid"]):
+        flag = "--input" if options["input"] is not None else "--grid"
+        raise UsageError(f"give -o FILE for the configurations of {flag}; -: CSV on stdout")
     if output is not None and not is_csv(output):
         check_name(output)
     if as_json and output is not None and str(output) == STDOUT:
@@ -199,7 +252,7 @@ def _finish(
         click.echo(json.dumps(summary))
     elif not quiet:
         done = f"{tally.rows} rows in {outcome.seconds:.3g} s: {summary['rows_per_second']:,.0f} rows/s"
-        told = "standard output" if str(output) == STDOUT else output
+        told = _told_of(output)
         end = f"wrote {told} ({outcome.bytes / 1e6:.3g} MB)" if outcome.complete else "interrupted, nothing is written"
         click.echo(printable(f"{done}, {tally.reached} reached; {end}"), err=True)
     if not quiet and tally.flip_count:
@@ -219,10 +272,15 @@ def _finish(
         far = f"up to {tally.farthest[0]:.3g} m, {tally.farthest[1]:.3g} rad away"
         left = f"; {tally.open} of them leave a loop or coupling open" if tally.open else ""
         wrong.insert(0, f"{_rows(missed, tally.missed_rows)} not reached, {far}{left}; `status` says which")
-    if config.on_error == "stop":
-        raise StoppedError(f"{output}: {'; '.join(wrong)}; --on-error skip accepts them")
+    if config.on_error == STOP:
+        raise StoppedError(f"{_told_of(output)}: {'; '.join(wrong)}; --on-error skip accepts them")
     if not quiet:
-        warn([f"{output}: {each}" for each in wrong])
+        warn([f"{_told_of(output)}: {each}" for each in wrong])
+
+
+def _told_of(output: Path) -> str:
+    """The output, in words."""
+    return "standard output" if str(output) == STDOUT else str(output)
 
 
 def _rows(count: int, first: tuple[int, ...]) -> str:

@@ -14,6 +14,7 @@ from artsim.cli.options import STREAMS, is_file, read_input
 from artsim.io.inputs.output_inputs import variables_named
 from artsim.sim.articulation.compile_model import compile_model
 from artsim.sim.articulation.description import Articulation
+from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.equipment.equip import labels_of
 from artsim.sim.foundation.angles import DEGREES, angle_or_number
 from artsim.sim.foundation.errors import ArtsimError, SettingError, UsageError, nearest
@@ -21,10 +22,11 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import RECORDED
 from artsim.sim.runs.configuration import read_angles, record_names
 from artsim.sim.runs.patterns import ALL, KINDS, Names, by_name, matching, matching_links, names_of, unmatched
-from artsim.sim.runs.setting import COORDS, RATES, Kind
+from artsim.sim.runs.setting import COORDS, GAINS, RATES, Kind
 from artsim.sim.runs.settings import DEFAULT_RECORD, SETTINGS
 
 _MOST_NUMBERS = 1 << 26  # bytes read at most from a file of numbers
+MOTION_LIMITS = ("max_velocity", "max_acceleration", "max_torque", "max_jerk")
 CONTROL_SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
 AllNames = Callable[[], Mapping[str, Names]]
 """Gives the names of a robot by kind, as names_for does, once they are needed."""
@@ -57,8 +59,10 @@ def stored_by_name(name: str, value: Any, names: AllNames) -> Any:
 
 
 def _kind_of(option: str) -> Kind:
-    """The kind of a setting, or of what one command alone takes: accelerations (compute), a posture (ik)."""
-    return {"a0": RATES, "posture": COORDS}.get(option) or SETTINGS[option].kind
+    """The kind of a setting, or of what one command alone takes: accelerations (compute), a posture (ik), limits
+    (trajectory)."""
+    own = {"a0": RATES, "posture": COORDS} | dict.fromkeys(MOTION_LIMITS, GAINS)
+    return own.get(option) or SETTINGS[option].kind
 
 
 def _read_numbers(name: str, words: tuple[str, ...], stored: Any, names: AllNames) -> dict[str, float]:
@@ -164,6 +168,15 @@ def read_base_pose(word: str) -> tuple[str, tuple[float, ...]]:
     """Read [NAME=]X,Y,Z[,R,P,Y], angles in rad or with the suffix deg."""
     name, _, text = word.rpartition("=")
     return name, read_pose("--base-pose", text)
+
+
+def read_tool_pose(option: str, word: str) -> tuple[float, ...]:
+    """Read X,Y,Z, then a quaternion QW,QX,QY,QZ or roll, pitch, yaw, which becomes one."""
+    parts = word.split(",")
+    if len(parts) != 7:
+        pose = read_pose(option, word)
+        return pose if len(pose) == 3 else (*pose[:3], *quaternion_from_rpy(*pose[3:]))
+    return tuple(number_of(part, option) for part in parts)
 
 
 def read_pose(option: str, text: str) -> tuple[float, ...]:

@@ -90,6 +90,20 @@ def figure(run: Path, image: Path) -> None:
     small(Image.open(image).convert("RGB"), 900).save(image, optimize=True)
 
 
+def load_map(folder: Path, image: Path) -> None:
+    """What `artsim plot` draws of the torques that hold the arm over a plane of its workspace."""
+    robot, found, held = "robots/arm7.urdf", str(folder / "found.h5"), str(folder / "load.h5")
+    grid = ("--grid", "-0.9:0.9:91,0,0:1.3:66", "--q0", "joint_2=1,joint_4=-1.5", "--on-error", "blank")
+    forces = ("--compute", "gravity,link_position", "--links", "link_7", "--on-error", "skip")
+    for words in (
+        ("ik", robot, "--link", "link_7", *grid, "--quiet", "-o", found),
+        ("batch", robot, "--input", found, *forces, "--quiet", "-o", held),
+        ("plot", held, "-o", str(image), "--force"),
+    ):
+        subprocess.run([sys.executable, "-m", "artsim", *words], cwd=ROOT, check=True)
+    small(Image.open(image).convert("RGB"), 900).save(image, optimize=True)
+
+
 def curves(folder: Path, image: Path) -> None:
     """Returns of the tasks of examples/ while `examples/learn.py` learns them: minutes for each."""
     import matplotlib
@@ -144,6 +158,7 @@ def main() -> None:
         image.save(IMAGES / "robots" / f"{path.stem}.png", optimize=True)
     with tempfile.TemporaryDirectory() as made:
         figure(Path(made) / "gripper.h5", IMAGES / "gripper_plot.png")
+        load_map(Path(made), IMAGES / "load_map.png")
         viewer(Path(made) / "stand.h5", IMAGES / "viewer.png")
         curves(Path(made), IMAGES / "learning.png")
     frame(STAND, forces="contacts", width=800).save(IMAGES / "quadruped_forces.png", optimize=True)

@@ -5,77 +5,37 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from artsim.io.batches.batch import writer_of
-from artsim.io.batches.ik_config import BOTH, POSITION, ROTATION, IkConfig
+from artsim.io.batches.ik_config import BLANK, MASS_CENTRE, IkConfig
+from artsim.io.batches.ik_rows import Poses
 from artsim.io.format import schema
-from artsim.io.inputs.pose_files import PoseFile
 from artsim.io.output_file.batch_file import Column, Content
 from artsim.io.output_file.model_record import model_record
 from artsim.io.runs.named import file_labels
 from artsim.sim.articulation.description import Articulation
-from artsim.sim.articulation.pose_algebra import quaternion_from_rpy
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
+from artsim.sim.ik.clear_search import find_clear
 from artsim.sim.ik.search_records import OPEN, REACHED
 from artsim.sim.ik.solver import PoseSearch
 from artsim.sim.ik.wanted_poses import Target, pose_tables
 from artsim.sim.quantities.reach import pose_search
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.runs.clear_poses import Clearance, find_clear
+from artsim.sim.runs.clear_poses import Clearance
 from artsim.sim.runs.patterns import meant_by
 from artsim.sim.runs.start import initial_qpos
 
 FLIP = 0.5  # [rad or m] change of a coordinate from row to row from which a path is told to jump
 _BLOCK = 1 << 15  # rows found at a time
 _TOLD_ROWS = 5  # number of rows that are named
-
-
-class Poses:
-    """The poses of a configuration, by rows: typed ones, or those of a file."""
-
-    def __init__(self, config: IkConfig) -> None:
-        """Raises UsageError and the errors of PoseFile."""
-        self._stack = ExitStack()
-        self._file: PoseFile | None = None
-        if config.input is None:
-            self.rows = 1
-            self._typed = _typed(config.pose)
-            names = tuple(self._typed)
-        else:
-            self._file = self._stack.enter_context(PoseFile(config.input, config.link))
-            self.rows, names = self._file.rows, self._file.names
-        lacking = {POSITION: "position", ROTATION: "quaternion"}.get(config.only)
-        if lacking is not None and lacking not in names:
-            raise UsageError(f"--only {config.only}: the poses have no {lacking}")
-        self.names = tuple(name for name in names if config.only == BOTH or name == lacking)
-
-    def read(self, start: int, stop: int) -> dict[str, Array]:
-        """Rows start … stop: position (rows, links, 3) and quaternion (rows, links, 4), those that count."""
-        rows = self._typed if self._file is None else self._file.read(start, stop)
-        return {name: rows[name] for name in self.names}
-
-    def close(self) -> None:
-        """Close the file."""
-        self._stack.close()
-
-
-def _typed(poses: tuple[tuple[float, ...], ...]) -> dict[str, Array]:
-    """Typed poses as arrays of one row. Raises UsageError if some have rotations and others none."""
-    if len({len(pose) > 3 for pose in poses}) > 1:
-        raise UsageError("--pose: give positions alone for all links, or a rotation for each")
-    found = {"position": np.array([[pose[:3] for pose in poses]])}
-    if len(poses[0]) > 3:
-        turns = [pose[3:] if len(pose) == 7 else quaternion_from_rpy(*pose[3:]) for pose in poses]
-        found["quaternion"] = np.array([turns])
-    return found
 
 
 @dataclass(frozen=True)
@@ -100,15 +60,13 @@ class IkJob:
     def search(self) -> PoseSearch:
         """The search, for targets without tables. Raises UsageError."""
         config, robot = self.config, self.robot
-        none = {name: np.zeros(0) for name in self.poses.names}
-        targets = [
-            Target(link, none.get("position"), none.get("quaternion"), frame=config.frame) for link in config.link
-        ]
         return pose_search(
             robot.articulation,
             robot.compiled,
             robot.equipped,
-            targets,
+            self._targets(
+                {name: np.zeros((1, len(config.link), 3 + (name != "position"))) for name in self.poses.names}
+            ),
             move=self._moved(),
             posture=config.posture,
             tolerance=config.tolerance,
@@ -118,6 +76,30 @@ class IkJob:
             path=config.path,
             dt=config.dt,
         )
+
+    def _targets(self, wanted: Mapping[str, Array]) -> list[Target]:
+        """The targets of rows of poses (rows, links, …): links at poses, links that look, a centre of mass."""
+        config = self.config
+        found = [
+            Target(
+                link,
+                _of(wanted, "position", n),
+                _of(wanted, "quaternion", n),
+                frame=config.frame,
+                **self._weights(link),
+            )
+            for n, link in enumerate(config.link)
+        ]
+        for link, point in config.look_at.items():
+            axis = config.look_axis.get(link, Target.axis)
+            found.append(Target(link, look_at=point, axis=axis, frame=config.frame, **self._weights(link)))
+        if config.com is not None:
+            found.append(Target(None, config.com, **self._weights(MASS_CENTRE)))
+        return found
+
+    def _weights(self, name: str) -> dict[str, Any]:
+        """The weights that are given for a link, or for the centre of mass."""
+        return dict(zip(("weight", "rotation_weight"), self.config.weight.get(name, ()), strict=False))
 
     def _moved(self) -> tuple[str, ...] | None:
         """The joints that --move names, patterns expanded."""
@@ -139,14 +121,13 @@ class IkJob:
         start = self.start[None]
         for first in range(0, self.rows, step):
             wanted = self.poses.read(first, min(first + step, self.rows))
-            targets = [
-                Target(link, _of(wanted, "position", n), _of(wanted, "quaternion", n), frame=self.config.frame)
-                for n, link in enumerate(self.config.link)
-            ]
-            position, quaternion, _ = pose_tables(targets, first)
+            position, quaternion, _ = pose_tables(self._targets(wanted), first)
             results = self._results((position, quaternion), start, threads, first)
             if self.config.path:
                 start = results["qpos"][-1:].copy()
+            if self.config.on_error == BLANK:
+                missed = results["status"] != REACHED
+                results["qpos"][missed | (results["depth"] > 0) if "depth" in results else missed] = np.nan
             yield first, {**{f"target_{name}": values for name, values in wanted.items()}, **results}
 
     def _results(self, wanted: tuple[Real, Real], start: Real, threads: int, first: int) -> dict[str, Array]:
@@ -160,7 +141,7 @@ class IkJob:
         if not self.config.clear:
             return None
         ground, own = self.config.ground, self.config.self_collide
-        return Clearance(self.robot.articulation, self.robot, self.notes, ground=ground, own=own)
+        return Clearance(self.robot, ground=ground, self_collide=own, notes=self.notes)
 
     @cached_property
     def notes(self) -> list[str]:

@@ -19,12 +19,15 @@ from artsim.sim.runs.setting import (
     Bounds,
     Group,
     Kind,
+    by_name,
     is_finite,
     settings_of,
 )
 from artsim.sim.runs.settings import SETTINGS
 
 BOTH, POSITION, ROTATION = "pose", "position", "rotation"
+MASS_CENTRE = "com"  # the centre of mass among the names of links
+STOP, SKIP, BLANK = "stop", "skip", "blank"
 POSES = Kind(
     "poses",
     "tuples of 3, 6 or 7 numbers",
@@ -38,6 +41,41 @@ TOLERANCES = Kind(
     "two numbers: of lengths, of angles",
     lambda value: isinstance(value, tuple) and len(value) == 2 and all(map(is_finite, value)),
     tuple,
+)
+GridAxis = tuple[float] | tuple[float, float, int]
+"""An entry of a pose: one value; or the ends of its range and the number of its values, both ends included."""
+
+
+def _is_grid(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) in (0, 3, 6, 7) and all(map(_is_axis, value))
+
+
+def _is_axis(value: Any) -> bool:
+    if not (isinstance(value, tuple) and len(value) in (1, 3) and all(map(is_finite, value))):
+        return False
+    return len(value) == 1 or (value[0] <= value[1] and isinstance(value[2], int) and 1 <= value[2] <= MOST_VALUES)
+
+
+def _are_finite(value: Any, *counts: int) -> bool:
+    return isinstance(value, tuple) and len(value) in counts and all(map(is_finite, value))
+
+
+MOST_VALUES = 1_000_000
+GRID = Kind(
+    "grid",
+    f"3, 6 or 7 entries, each a number, or two in order and a count from 1 to {MOST_VALUES}",
+    _is_grid,
+    lambda value: tuple(map(tuple, value)),
+)
+POINT = Kind(
+    "point",
+    "three finite numbers",
+    lambda value: _are_finite(value, 3),
+    lambda value: tuple(value) if isinstance(value, list) else value,
+)
+POINTS = by_name("points", "three finite numbers by link", lambda value: _are_finite(value, 3))
+WEIGHTS = by_name(
+    "weights", "one or two numbers above 0 by link", lambda value: _are_finite(value, 1, 2) and min(value) > 0
 )
 COUNTS = Bounds("a whole number from 1", 1, 1 << 20)
 CLEAR = Group("Contacts")
@@ -71,10 +109,32 @@ class IkConfig:
         TEXT,
         metavar="FILE",
     )
+    grid: tuple[GridAxis, ...] = COMMON(
+        (),
+        "Poses on a grid, every combination: as --pose, where LOW:HIGH:N in place of a number is N values; the last "
+        "entry changes fastest.",
+        GRID,
+        metavar="X,Y,Z[,R,P,Y|,QW,QX,QY,QZ]",
+    )
+    look_at: Mapping[str, tuple[float, ...]] = COMMON(
+        POINTS, "Point at which an axis of a link looks [m], z without --look-axis.", metavar="LINK=X,Y,Z"
+    )
+    look_axis: Mapping[str, tuple[float, ...]] = COMMON(
+        POINTS, "Axis that looks, of length 1 in the link's frame.", metavar="LINK=X,Y,Z"
+    )
+    com: tuple[float, ...] | None = COMMON(
+        None, "Place of the robot's centre of mass in the world [m].", POINT, metavar="X,Y,Z"
+    )
+    weight: Mapping[str, tuple[float, ...]] = COMMON(
+        WEIGHTS,
+        "Weights of a link's errors of position and of rotation or look, where not all targets can be had; `com` for "
+        "the centre of mass; default: 1.",
+        metavar="LINK=W[,W]",
+    )
     only: str = COMMON(
         BOTH, "The part of the poses that counts.", choices=(BOTH, POSITION, ROTATION), metavar="position|rotation"
     )
-    frame: str = COMMON("world", "Link in whose frame the poses are.", metavar="LINK")
+    frame: str = COMMON("world", "Link in whose frame poses and --look-at are.", metavar="LINK")
     q0: Mapping[str, float] = COMMON(
         NUMBERS,
         "Coordinate from which the search starts, and which joints that do not move keep; default: the pose of the "
@@ -113,29 +173,47 @@ class IkConfig:
     )
 
     on_error: str = RESULTS(
-        "stop",
-        "What follows rows that are not reached: exit code 3 (stop), or 0 and a warning (skip).",
-        choices=("stop", "skip"),
+        STOP,
+        "What follows rows that are not reached: exit code 3 (stop), 0 and a warning (skip), or also NaN for their "
+        "coordinates (blank).",
+        choices=(STOP, SKIP, BLANK),
     )
 
     def __post_init__(self) -> None:
         for name, setting in IK_SETTINGS.items():
             setting.check(name, getattr(self, name))
-        if not self.link:
-            raise UsageError("give --link NAME, the link that is to be at the pose")
-        if len(set(self.link)) < len(self.link):
-            raise UsageError("--link names a link twice")
-        if (self.input is None) == (not self.pose):
-            raise UsageError("give --pose X,Y,Z[,R,P,Y] or --input FILE" + ("" if self.pose == () else ", only one"))
-        if self.pose and len(self.pose) != len(self.link):
-            raise UsageError(f"{len(self.pose)} poses for {len(self.link)} links: give one --pose for each --link")
+        self._check_targets()
         for name in ("ground", "self_collide"):
             if getattr(self, name) and not self.clear:
                 raise UsageError(f"--{name.replace('_', '-')} is for --clear")
         if self.clear and self.path:
             raise UsageError("--clear finds configurations row by row, and --path one from the other: give one of them")
-        if self.pose and self.path:
+        if self.path and self.input is None:
             raise UsageError("--path is for the rows of --input")
+
+    def _check_targets(self) -> None:
+        poses = {"--pose": self.pose != (), "--input": self.input is not None, "--grid": self.grid != ()}
+        given = [flag for flag, there in poses.items() if there]
+        if not self.link and (given or not (self.look_at or self.com)):
+            raise UsageError("give --link NAME, the link that is to be at the pose")
+        if len(set(self.link)) < len(self.link):
+            raise UsageError("--link names a link twice")
+        if self.link and len(given) != 1:
+            wanted = "--pose X,Y,Z[,R,P,Y], --input FILE or --grid X0:X1:N,…"
+            raise UsageError(f"give {wanted}" + (f", not {' and '.join(given)}" if given else ""))
+        if self.pose and len(self.pose) != len(self.link):
+            raise UsageError(f"{len(self.pose)} poses for {len(self.link)} links: give one --pose for each --link")
+        if self.grid and len(self.link) > 1:
+            raise UsageError("--grid is for one --link")
+        if len(self.grid) == 7 and any(len(axis) > 1 for axis in self.grid[3:]):
+            raise UsageError("--grid: the entries of a quaternion are numbers; angles R,P,Y may be ranges")
+        for link in self.look_axis:
+            if link not in self.look_at:
+                raise UsageError(f"--look-axis: {link!r} looks at nothing (--look-at){nearest(link, self.look_at)}")
+        known = [*self.link, *self.look_at, *([] if self.com is None else [MASS_CENTRE])]
+        for name in self.weight:
+            if name not in known:
+                raise UsageError(f"--weight: {name!r} has no target{nearest(name, known)}")
 
     def to_json(self) -> str:
         """The configuration as one JSON object."""

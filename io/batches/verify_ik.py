@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from artsim.io.batches.ik import IkJob, Poses
+from artsim.io.batches.ik import IkJob
 from artsim.io.batches.ik_config import IkConfig
+from artsim.io.batches.ik_rows import Poses
 from artsim.io.readers.differences import Comparison, Difference
 from artsim.io.readers.facts import first_sampled_fact
 from artsim.io.readers.ik_recording import IkRecording

@@ -1,4 +1,4 @@
-"""Draws figures of runs: panels over time with one unit each, runs overlaid. The only file that imports matplotlib."""
+"""Draws figures of runs: panels over time with one unit each, runs overlaid."""
 
 from __future__ import annotations
 

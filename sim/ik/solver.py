@@ -173,9 +173,9 @@ class PoseSearch:
 
     def other_starts(self, start: Real, rows: Array, number: int) -> Real:
         """Drawn starts (len(rows), nq) for rows of these numbers, other ones for each `number`; coordinates that do not
-        move are those of start (1, nq)."""
+        move are those of start (1 or len(rows), nq)."""
         place = (rows * 7919 + number * 104729 + 1) % _DRAWS
-        task, made = self._task(np.zeros(2, np.int64)), np.repeat(start, len(rows), axis=0)
+        task, made = self._task(np.zeros(2, np.int64)), np.repeat(start, len(rows) // len(start), axis=0)
         for a, coord in enumerate(task.coord.tolist()):
             if coord >= 0:
                 low, high = task.draw_low[a], task.draw_high[a]

@@ -16,6 +16,7 @@ from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.pieces import PIECE
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
+from artsim.sim.ik.clear_search import Clear, find_clear
 from artsim.sim.ik.solver import PoseSearch
 from artsim.sim.ik.wanted_poses import Target, pose_tables
 from artsim.sim.quantities.evaluator import numbers
@@ -54,7 +55,12 @@ def pose_search(
 
 
 def find_poses(
-    compiled: Compiled, search: PoseSearch, targets: Sequence[Target], start: ArrayLike | None, threads: int | None
+    compiled: Compiled,
+    search: PoseSearch,
+    targets: Sequence[Target],
+    start: ArrayLike | None,
+    threads: int | None,
+    clear: Clear | None,
 ) -> dict[str, Array]:
     """The results for the targets' tables; see Robot.ik. Raises UsageError."""
     position, quaternion, single = pose_tables(targets)
@@ -68,7 +74,12 @@ def find_poses(
         raise UsageError(f"start has {len(starts)} rows, the targets {len(position)}")
     if threads is None:
         threads = available_cores() if len(position) > PIECE else 1
-    found = search.solve(position, quaternion, starts, threads)
+    if clear is None:
+        found = search.solve(position, quaternion, starts, threads)
+    elif search.path:
+        raise UsageError("clear finds configurations row by row, and path one from the other: give one of them")
+    else:
+        found = find_clear(search, clear, (position, quaternion), starts, threads, 0)
     return {name: values[0] for name, values in found.items()} if single else found
 
 

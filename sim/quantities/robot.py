@@ -21,6 +21,7 @@ from artsim.sim.quantities.catalogue import OF_CONSTRAINTS, OF_DYNAMICS, resolve
 
 if TYPE_CHECKING:
     from artsim.sim.equipment.arrays import Equipped
+    from artsim.sim.ik.clear_search import Clear
     from artsim.sim.ik.solver import PoseSearch
     from artsim.sim.ik.wanted_poses import Target
     from artsim.sim.quantities.coordinates import LinkStates
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from artsim.sim.quantities.evaluator import Evaluator, KeptScratch
     from artsim.sim.quantities.inverse_dynamics import ContactPoint, InverseDynamics
     from artsim.sim.quantities.pose_constraints import PoseConstraints
+    from artsim.sim.quantities.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -241,6 +243,7 @@ class Robot:
         seed: int = 0,
         path: bool = False,
         dt: float | None = None,
+        clear: Clear | None = None,
         threads: int | None = None,
     ) -> dict[str, Array]:
         """Find configurations in which links have given poses: inverse kinematics, of one pose or of a table of poses.
@@ -262,6 +265,8 @@ class Robot:
             seed: of the draws.
             path: rows follow each other in time: each starts where the one before it ended.
             dt: time between a row's start and the row [s]: joints go no farther than their velocity limits allow.
+            clear: artsim.Clearance(robot, ground=…, self_collide=…): other starts are tried where shapes are inside
+                each other; `depth` tells of what is left [m].
             threads: number of threads, by default all cores that the process may use; results do not depend on it.
 
         Returns:
@@ -285,9 +290,54 @@ class Robot:
         search = self._searches.take(request)
         if search is None:
             search = pose_search(self.articulation, self.compiled, self.equipped, listed, **options)
-        results = find_poses(self.compiled, search, listed, start, threads)
+        results = find_poses(self.compiled, search, listed, start, threads, clear)
         self._searches.give_back(request, search)
         return results
+
+    def trajectory(
+        self,
+        points: ArrayLike,
+        *,
+        link: str | None = None,
+        quaternion: ArrayLike | None = None,
+        start: ArrayLike | None = None,
+        from_start: bool = False,
+        lines: bool = False,
+        blend: float = 0.0,
+        max_velocity: Mapping[str, float] | float | None = None,
+        max_acceleration: Mapping[str, float] | float | None = None,
+        max_torque: Mapping[str, float] | float | None = None,
+        max_jerk: Mapping[str, float] | float | None = None,
+        timing: str = "topp-ra",
+        dt: float = 0.002,
+    ) -> Trajectory:
+        """A motion from rest to rest through way points, as fast as limits of velocity, acceleration and force allow.
+
+        Args:
+            points: (k, nq) configurations, or (k, 3) positions of the origin of `link` [m].
+            quaternion: (k, 4) or (4,) rotations of the link (w, x, y, z); None: any.
+            start: (nq,) coordinates of joints that do not move, and from which configurations of a link are looked for.
+            from_start: begin there, and not at the first of the points.
+            lines: straight lines of the joints, or of the link, which stop at each corner, in place of a smooth curve.
+            blend: length [m, rad] before and behind a corner within which it is rounded, and passed without a stop.
+            max_velocity, max_acceleration, max_torque: limits of joints by name, or one of all that follow no other;
+                default: the file's velocities and efforts.
+            max_jerk: limits of jerk, for Ruckig.
+            timing: topp-ra, the fastest motion along the path; or ruckig, from point to point, at rest at each.
+            dt: time from row to row [s].
+
+        Forces are those of motors against inertia, gravity, springs, dampers and friction. Followers follow exactly,
+        and their limits hold, too.
+
+        Raises:
+            UsageError: an unknown name, a way point beyond its limits, a robot with loops or a floating base.
+            StoppedError: a pose or a line out of reach, a joint too weak to hold the robot's weight.
+        """
+        from artsim.sim.quantities.trajectory import trajectory
+
+        options: Any = {"from_start": from_start, "lines": lines, "blend": blend, "timing": timing, "dt": dt}
+        limits = {"velocity": max_velocity, "acceleration": max_acceleration, "torque": max_torque, "jerk": max_jerk}
+        return trajectory(self, points, link, quaternion, start, limits, **options)
 
     @cached_property
     def _searches(self) -> KeptScratch[PoseSearch]:

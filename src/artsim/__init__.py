@@ -38,6 +38,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "ArtsimError": "artsim.sim.foundation.errors",
     "BatchRecording": "artsim.io.readers.batch_recording",
+    "Clearance": "artsim.sim.runs.clear_poses",
     "ContactPoint": "artsim.sim.quantities.inverse_dynamics",
     "IkRecording": "artsim.io.readers.ik_recording",
     "MissingInputError": "artsim.sim.foundation.errors",

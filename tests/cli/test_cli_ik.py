@@ -219,6 +219,82 @@ def test_several_links_frames_and_joints(tmp_path: Path) -> None:
     assert turn.T @ np.subtract(*seat["link_position"][::-1]) == pytest.approx(there, abs=1e-6)
 
 
+def pose_of(robot: artsim.Robot, q: Array, link: str) -> tuple[Array, Array]:
+    """The position and the rotation matrix of a link."""
+    found = robot.compute(q, quantities=["link_pose"], links=[link])
+    w, x, y, z = found["link_quaternion"][0]
+    return found["link_position"][0], pin.Quaternion(w, x, y, z).toRotationMatrix()
+
+
+def test_links_look_and_the_centre_of_mass_is_placed(tmp_path: Path) -> None:
+    """A camera's axis through a point, a tool at a place and the centre of mass, of configurations that have them."""
+    robot = artsim.load(ARM)
+    q = np.array([0.3, 0.4, 0.2, -0.9, 0.1, 0.5, 0.2])
+    place, turn = pose_of(robot, q, "link_4")
+    point = place + 0.7 * turn[:, 0]
+    words = ("--look-at", f"link_4={','.join(map(str, point))}", "--look-axis", "link_4=1,0,0")
+    tool = ("--link", LINK, "--pose", ",".join(map(str, pose_of(robot, q, LINK)[0])))
+    told = json.loads(good(ARM, *words, *tool, "--json").stdout)
+    found = np.array([*told["qpos"].values()])
+    at, looks = pose_of(robot, found, "link_4")
+    assert (point - at) / np.linalg.norm(point - at) == pytest.approx(looks[:, 0], abs=2e-6)
+    assert pose_of(robot, found, LINK)[0] == pytest.approx(pose_of(robot, q, LINK)[0], abs=1e-6)
+    com = robot.compute(q, quantities=["com"])["com"]
+    told = json.loads(good(ARM, "--com", ",".join(map(str, com)), *tool, "--json").stdout)
+    found = np.array([*told["qpos"].values()])
+    assert robot.compute(found, quantities=["com"])["com"] == pytest.approx(com, abs=1e-6)
+    assert pose_of(robot, found, LINK)[0] == pytest.approx(pose_of(robot, q, LINK)[0], abs=1e-6)
+    np.save(tmp_path / "rows.npy", np.array([pose_of(robot, q, LINK)[0]] * 20))
+    good(ARM, "--link", LINK, "--input", tmp_path / "rows.npy", *words, "-o", tmp_path / "a.h5")
+    done = CliRunner().invoke(cli, ["replay", str(tmp_path / "a.h5"), "--verify"])
+    assert (done.exit_code, "reproduced, every byte equal" in done.output) == (0, True), done.output
+
+
+def test_weights_share_out_what_cannot_be_had(tmp_path: Path) -> None:
+    """Two slides in line, the second upon the first: x and x + y at 1 and 4 where y is at most 1. The sum of squares
+    a² (x - 1)² + b² (x - 3)² has its least at (a² + 3 b²) / (a² + b²)."""
+    text = """<robot name="r"><link name="w"/>{}</robot>"""
+    slide = """<joint name="{0}" type="prismatic"><parent link="{1}"/><child link="{0}l"/><axis xyz="1 0 0"/>
+      <limit lower="-9" upper="{2}" effort="9" velocity="9"/></joint><link name="{0}l"><inertial><mass value="1"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+    (tmp_path / "r.urdf").write_text(text.format(slide.format("a", "w", 9) + slide.format("b", "al", 1)))
+    words = ("--link", "al", "--pose", "1,0,0", "--link", "bl", "--pose", "4,0,0", "--json", "--attempts", 3)
+    for given, x in ((("al=1", "bl=1"), 2.0), (("bl=3",), 2.8), (("al=3", "bl=1,5"), 1.2)):
+        done = ik(tmp_path / "r.urdf", *words, *(word for each in given for word in ("--weight", each)))
+        assert done.exit_code == 3
+        assert json.loads(done.stdout)["qpos"] == pytest.approx({"a": x, "b": 1.0}, abs=1e-5)
+
+
+def test_a_grid_is_every_combination(tmp_path: Path) -> None:
+    """Rows in the order of its entries, reached within the arm's reach alone; blank rows stay blank in a batch."""
+    path = tmp_path / "planar.urdf"
+    path.write_text(planar_arm(0.5, 0.4))
+    words = (path, "--link", "tip", "--grid", "-1:1:9,-1:1:5,0")
+    done = good(*words, "--on-error", "blank", "-o", tmp_path / "grid.h5")
+    x, y = (each.ravel() for each in np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 5), indexing="ij"))
+    within = (np.hypot(x, y) <= 0.9) & (np.hypot(x, y) >= 0.1)
+    with artsim.open(tmp_path / "grid.h5") as file:
+        np.testing.assert_array_equal(file["target_position"][:, 0], np.stack([x, y, 0 * x], axis=1))
+        np.testing.assert_array_equal(file["status"] == 0, within)
+        np.testing.assert_array_equal(np.isfinite(file["qpos"]).all(axis=1), within)
+        assert (file["position_error"][~within] > 1e-3).all()
+    assert f"{within.sum()} reached" in done.stderr and "not reached, up to" in done.stderr
+    told = CliRunner().invoke(cli, ["replay", str(tmp_path / "grid.h5"), "--verify"])
+    assert told.exit_code == 0, told.output
+    text = good(*words, "--on-error", "blank", "-o", "-", "-q").stdout
+    held = ["batch", path, "--input", "-", "--compute", "gravity,link_position", "--links", "tip", "-q"]
+    more = ["--on-error", "skip", "-o", tmp_path / "held.h5"]
+    assert CliRunner().invoke(cli, [*map(str, (*held, *more))], input=text).exit_code == 0
+    with artsim.open(tmp_path / "held.h5") as file:
+        np.testing.assert_array_equal(file["status"] == 0, within)
+        assert file["link_position"][within, 0] == pytest.approx(np.stack([x, y, 0 * x], axis=1)[within], abs=1e-6)
+    turned = good(ARM, "--link", LINK, "--grid", "0.4,0,0.2:0.6:2,180deg,0,-90deg:90deg:3", "-o", "-", "-q").stdout
+    rows = np.array([line.split(",")[:7] for line in turned.splitlines()[1:]], float)
+    assert rows[:, 2].tolist() == [0.2] * 3 + [0.6] * 3
+    halves = np.radians([-45, 0, 45] * 2)
+    assert rows[:, 3:] == pytest.approx(np.stack([0 * halves, np.cos(halves), np.sin(halves), 0 * halves], 1), abs=1e-9)
+
+
 ELBOW = """<robot name="elbow"><link name="base"/>{}</robot>"""
 
 
@@ -252,6 +328,22 @@ def test_clear_configurations_are_looked_for(tmp_path: Path) -> None:
         assert 0 < np.count_nonzero(low) < 16
         assert file["qpos"][:, 0] == pytest.approx(np.where(low, -bend, bend), abs=1e-4)
         assert (file["depth"] == 0).all()
+        wanted = {name: file[name] for name in ("qpos", "depth", "attempts")}
+    robot = artsim.load(path)
+    clearance = artsim.Clearance(robot, ground=True)
+    points = np.load(tmp_path / "points.npy")
+    found = robot.ik("tip", points, start=[-0.5, 1.0], clear=clearance)
+    for name, values in wanted.items():
+        np.testing.assert_array_equal(found[name], values)
+    one = robot.ik("tip", points[0], start=[-0.5, 1.0], clear=clearance)
+    assert one["qpos"] == pytest.approx(found["qpos"][0], abs=1e-4) and one["depth"] == 0.0
+    above, below = [0.5, -1.2], [-0.5, 1.2]
+    own = robot.ik("tip", points[0], start=[above, below], clear=clearance)
+    assert own["qpos"][0] == pytest.approx(own["qpos"][1], abs=1e-4)  # of both only one is clear
+    deep = 0.5 * np.sin(0.5) - 0.1 + 0.06  # of the ball in the ground, whose centre is the elbow
+    assert clearance.depths([above, below]) == pytest.approx([0.0, deep])
+    with pytest.raises(artsim.UsageError, match="clear finds configurations row by row"):
+        robot.ik("tip", points, path=True, clear=clearance)
     np.save(tmp_path / "points.npy", [[0.7, 0, 0.1], [0.5, 0, -0.05]])
     good(*words[:-4], "-o", tmp_path / "two.h5", "--clear", "--ground")  # the tip has no shape
     done = ik(*words, "-o", tmp_path / "none.h5", "--clear")
@@ -280,7 +372,20 @@ def test_depths_are_told_where_nothing_is_clear(tmp_path: Path) -> None:
     ("words", "code", "told"),
     [
         ((), 2, "give --link NAME, the link that is to be at the pose"),
-        (("--link", LINK), 2, "give --pose X,Y,Z[,R,P,Y] or --input FILE"),
+        (("--link", LINK), 2, "give --pose X,Y,Z[,R,P,Y], --input FILE or --grid"),
+        (("--link", LINK, "--pose", "0,0,0", "--grid", "0,0,0", "-o", "a.h5"), 2, ", not --pose and --grid"),
+        (("--link", LINK, "--grid", "0:1:3,0,0"), 2, "give -o FILE for the configurations of --grid"),
+        (("--link", LINK, "--grid", "0:1,0,0", "-o", "a.h5"), 2, "'0:1' is neither a number nor LOW:HIGH:N"),
+        (("--link", LINK, "--grid", "1:0:3,0,0", "-o", "a.h5"), 2, "'1:0:3': want LOW:HIGH:N, LOW ≤ HIGH"),
+        (("--link", LINK, "--grid", "0,0,0,0:1:2,0,0,0", "-o", "a.h5"), 2, "the entries of a quaternion are numbers"),
+        (("--link", LINK, "--link", "link_3", "--grid", "0,0,0", "-o", "a.h5"), 2, "--grid is for one --link"),
+        (("--look-at", "link_8=1,0,0"), 2, "link 'link_8' does not exist; did you mean 'link_"),
+        (("--look-at", "1,0,0"), 2, "'1,0,0' is not LINK=X,Y,Z"),
+        (("--look-at", f"{LINK}=1,0,0", "--look-axis", f"{LINK}=1,1,0"), 2, "want a direction of length 1"),
+        (("--look-at", f"{LINK}=1,0,0", "--look-axis", "link_6=1,0,0"), 2, "'link_6' looks at nothing (--look-at)"),
+        (("--com", "0,0"), 2, "'0,0' has 2 numbers, want X,Y,Z"),
+        (("--com", "0,0,0.3", "--weight", "come=2"), 2, "--weight: 'come' has no target; did you mean 'com'?"),
+        (("--com", "0,0,0.3", "--weight", "com=0"), 2, "want one or two numbers above 0 by link"),
         (("--link", LINK, "--pose", "1,2"), 2, "'1,2' has 2 numbers, want X,Y,Z, and R,P,Y or QW,QX,QY,QZ"),
         (("--link", LINK, "--pose", "1deg,2,3"), 2, "--pose: '1deg' is an angle"),
         (("--link", LINK, "--pose", "0,0,0,2,0,0,0"), 2, "quaternion of row 0 has length 2, want 1"),

@@ -23,6 +23,8 @@ NONE = ("nan", "inf", "-inf", "1e400", "1_0", "\u0661\u0662", "\uff11", "0x10", 
 ODD = ("1e308", "-1e308", "1e-320", "-1e-320", "1e17", "-1", "-0.0", "0", "1e300", "9223372036854775807")
 MORE = ("9223372036854775808", "-9223372036854775809", "18446744073709551616", "1" * 400)
 
+VIA = ("--via", "shoulder=1", "--dt=0.1", "--max-velocity=9", "--max-acceleration=9")
+
 # options whose texts hold numbers, with % for a number
 WORDS = {
     "q0": "shoulder=%",
@@ -70,10 +72,17 @@ WORDS = {
     "spread": "shoulder=-%:%",
     "randomise": "mass=%:%",
     "grid": "shoulder=0:%:2",
+    "ik --grid": "0:%:2,0,1",
     "shard": "%/%",
     "until": "shoulder > %",
     "cost": "shoulder * %",
     "pose": "%,0,0",
+    "look_at": "LINK=%,0,0",
+    "look_axis": "LINK=%,0,1",
+    "com": "%,0,0",
+    "weight": "LINK=%",
+    "via": "shoulder=%",
+    **dict.fromkeys(("max_velocity", "max_acceleration", "max_torque", "max_jerk"), "shoulder=%"),
     "posture": "shoulder=%",
     "tolerance": "%,1e-6",
     "fix": "joint_1=%",
@@ -99,7 +108,7 @@ TEXTS = {
         "model",
         "models",
     ),
-    *("link", "move", "only", "frame", "assemble"),
+    *("through", "link", "move", "only", "frame", "assemble"),
     *("drop", "no_collision", "no_visual", "prefix", "tool", "carrier", "html"),
     *("inertia", "hull", "convex", "fit", "exclude", "rename"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
@@ -152,6 +161,8 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
         "compute": [str(ROBOT), "--compute", "gravity"],
         "bench": [str(ROBOT), "--steps", "1", "--pieces", "1"],
         "linearize": [str(ROBOT)],
+        "ik": [str(ROBOT), "--link=rod_2", "--look-at=rod_2=1,0,0", "-o", str(folder / "out.npz"), "--force"],
+        "trajectory": [str(ROBOT), *VIA, "-o", str(folder / "out.csv"), "--force"],
         "edit": [str(ROBOT), "-o", str(folder / "out.urdf"), "--force"],
         "attach": [str(ROBOT), str(ROBOT), "--at=rod_2", "--prefix=b_", "-o", str(folder / "out.urdf"), "--force"],
         "replay": [rolled, "--verify"],
@@ -163,6 +174,9 @@ def words_of(command: str, option: str, outputs: dict[str, Path], folder: Path) 
     if flag in words:
         at = words.index(flag)
         words = words[:at] + words[at + 2 :]
+    if command == "ik":
+        words = [*words, "--attempts=2"] if option != "attempts" else words
+        words += ["--pose=0,0,1"] if option not in ("pose", "grid") else []
     if option in ("grid", "duration"):
         words = [word for word in words if word not in ("--samples", "--steps", "1", "2")]
     if option == "wrench_at":
@@ -180,7 +194,11 @@ def test_odd_numbers_end_in_a_line(
 ) -> None:
     """No number ends in a fault of artsim's own; what is none is refused with code 2."""
     param: Any = next(param for param in options_of(command) if param.name == option)
-    template = WORDS.get(option, "%") if not isinstance(param.type, (Number, Whole)) else "%"
+    template = (
+        WORDS.get(f"{command} --{option}", WORDS.get(option, "%"))
+        if not isinstance(param.type, (Number, Whole))
+        else "%"
+    )
     template = template.replace("LINK", "rod_2")
     monkeypatch.setattr("artsim.io.viewer.server.start_server", no_server)
     before = words_of(command, option, outputs, tmp_path)

@@ -17,7 +17,19 @@ from tests.conftest import ROOT
 PAGE = ROOT / "docs" / "theory-coverage.md"
 LEAST_ROWS = 120
 COLUMNS = 6
-COMMAND_OF_OPTIONS = ("run", "compute", "batch", "ik", "rollout", "replay", "export", "bench", "check", "info")
+COMMAND_OF_OPTIONS = (
+    "run",
+    "compute",
+    "batch",
+    "ik",
+    "trajectory",
+    "rollout",
+    "replay",
+    "export",
+    "bench",
+    "check",
+    "info",
+)
 
 
 def table() -> list[list[str]]:

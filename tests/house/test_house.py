@@ -68,7 +68,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "maximal": {"foundation", "articulation", "run_data", "geometry", "equipment"},
     "ik": {"foundation", "articulation", "equipment", "constraints"},
-    "quantities": {"foundation", "articulation", "equipment", "constraints", "maximal", "ik"},
+    "trajectories": {"foundation", "articulation"},
+    "quantities": {"foundation", "articulation", "equipment", "constraints", "maximal", "ik", "trajectories"},
     "runs": {
         "foundation",
         "articulation",
@@ -80,6 +81,7 @@ ROOMS: dict[str, set[str]] = {
         "stepping",
         "maximal",
         "ik",
+        "trajectories",
         "quantities",
     },
 }
@@ -103,6 +105,7 @@ IO_ROOMS: dict[str, set[str]] = {
 """The rooms of io, likewise; settings.py, beside them, imports no other file of io."""
 SCIPY = {
     "io/exports/figures.py",
+    "io/exports/maps.py",
     "io/inputs/interpolation.py",
     "io/readers/labelled_rows.py",
     "collision/mesh.py",
@@ -110,6 +113,8 @@ SCIPY = {
     "sim/maximal/scheme.py",
     "sim/runs/linear_system.py",
     "sim/runs/linearization.py",
+    "sim/trajectories/curves.py",
+    "sim/trajectories/tool_lines.py",
 }
 """The files that import scipy, matplotlib or xarray."""
 _NUMBA = "jit compiler replacements sparing lanes recordtype strips body_strips atomic"
