@@ -95,7 +95,8 @@ def misses(robot: Robot, q: Array, link: str, position: Array, quaternion: Array
     """The larger of the errors [m, rad] of configurations; infinite beyond a limit."""
     p, r = wanted(robot, q, link)
     sign = np.sign((r * quaternion).sum(axis=1))[:, None]
-    error = np.maximum(np.linalg.norm(p - position, axis=1), 2 * np.linalg.norm(r * sign - quaternion, axis=1))
+    chord = np.linalg.norm(r * sign - quaternion, axis=1)
+    error = np.maximum(np.linalg.norm(p - position, axis=1), 4 * np.arcsin(chord / 2))
     for k, coord in enumerate(robot.model.dof_coord):
         if coord >= 0:
             beyond = (q[:, coord] < robot.model.lower[k] - 1e-9) | (q[:, coord] > robot.model.upper[k] + 1e-9)
