@@ -52,7 +52,12 @@ def robots(models: Path | None) -> Iterator[tuple[str, Robot, str, str]]:
         path = None if models is None else models / f"{name}.urdf"
         if path is not None and path.is_file():
             text = path.read_text() if name != "talos" else branch_of(path.read_text(), "torso_2_link", link)
-            yield f"{name}'s arm" if name == "talos" else name, Robot.of(load_text(text, name="robot.urdf", meshes=False)), link, text
+            yield (
+                f"{name}'s arm" if name == "talos" else name,
+                Robot.of(load_text(text, name="robot.urdf", meshes=False)),
+                link,
+                text,
+            )
     text = (ROBOTS / "arm7.urdf").read_text()
     yield "arm7", artsim.load(ROBOTS / "arm7.urdf"), "link_7", text
     for name, text, link in (("mimic arm", MIMIC_ARM, "right"), ("scara", SCARA, "tool")):
@@ -63,7 +68,9 @@ def robots(models: Path | None) -> Iterator[tuple[str, Robot, str, str]]:
 def branch_of(text: str, root: str, link: str) -> str:
     """The URDF of the links from `root` to `link` alone."""
     robot = ElementTree.fromstring(text)
-    joints = {joint.find("child").get("link"): joint for joint in robot.iter("joint") if joint.find("child") is not None}  # type: ignore[union-attr]
+    joints = {
+        joint.find("child").get("link"): joint for joint in robot.iter("joint") if joint.find("child") is not None
+    }  # type: ignore[union-attr]
     kept, on_way = set[str](), [link]
     while on_way[-1] != root:
         joint = joints[on_way[-1]]
@@ -193,7 +200,8 @@ def out_of_reach(name: str, robot: Robot, link: str, rows: int) -> None:
             of = robot.model.dof_coord
             q[:, of[follower]] = np.polynomial.polynomial.polyval(q[:, of[leader]], polynomial)
         inside = misses(robot, q, link, *wanted(robot, q, link)) < np.inf  # also of followers
-        told_of(name, "singular or at limits", robot, link, wanted(robot, q[inside], link), np.ones(inside.sum(), bool))
+        reachable = np.ones(int(inside.sum()), bool)
+        told_of(name, "singular or at limits", robot, link, wanted(robot, q[inside], link), reachable)
 
 
 def beyond_a_stretched_arm(rows: int) -> None:
@@ -226,7 +234,10 @@ def closed_form(robot: Robot, text: str, link: str, rows: int, far: int) -> None
         return
     narrow = 1.3
     text = re.sub(r'lower="[^"]*" upper="[^"]*"', f'lower="{-narrow}" upper="{narrow}"', text)
-    narrowed, q = Robot.of(load_text(text, name="robot.urdf", meshes=False)), np.random.default_rng(7).uniform(-2.0, 2.0, (far, 6))
+    narrowed, q = (
+        Robot.of(load_text(text, name="robot.urdf", meshes=False)),
+        np.random.default_rng(7).uniform(-2.0, 2.0, (far, 6)),
+    )
     poses = wanted(robot, q, link)
     all_of_them = ur5_closed_form.configurations(poses_in_base(*poses))
     reachable = (np.abs(all_of_them) <= narrow).all(axis=2).any(axis=1)
