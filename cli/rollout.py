@@ -24,6 +24,7 @@ from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.run_summary import (
     HELD_INSIDE,
     MORE_EXACT,
+    MOTORS,
     describe_held,
     describe_residual,
     overlaps_of,
@@ -368,6 +369,7 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
             "most_held_inside": _most_held_inside(outcome),
             "unsolved": outcome.unsolved,
             "worst_solver_residual": outcome.most_unsolved[1],
+            "at_effort": {name: seconds for name, (seconds, _) in outcome.at_effort.items()},
             "messages": list(outcome.messages),
             "kept": outcome.kept,
             "complete": outcome.complete,
@@ -393,6 +395,10 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
             then = "the springs of the convex contact law push the links apart"
         lines.append(f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; {then}")
     lines += [f"warning: {told}" for told in _warnings(outcome)]
+    if outcome.at_effort:
+        told = [f"{name} ({t:.3g} s in {_samples(n)})" for name, (t, n) in outcome.at_effort.items()]
+        more = f", and {len(told) - MOTORS} more" if len(told) > MOTORS else ""
+        lines.append("motors at their largest force: " + ", ".join(told[:MOTORS]) + more)
     if outcome.tally.ended:
         lines.append(f"{_samples(outcome.tally.ended)} ended by --until, status 4")
     if outcome.stopped:

@@ -24,7 +24,7 @@ _EXCLUDE = "an SRDF, or <exclude> in MJCF, takes such pairs out"
 MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 HELD_INSIDE = ("steps", "depth", "link_a", "link_b", "loop")  # of contacts that hard loops hold inside
 _SMALLER = "a smaller --dt helps"
-_MOTORS = 6  # that are named at their largest force
+MOTORS = 6  # that are named at their largest force
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
 
 
@@ -222,7 +222,7 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         more = f", and {len(limits) - len(shown)} more" if len(limits) > len(shown) else ""
         lines.append("at a limit: " + ", ".join(f"{name} ({n} steps)" for name, n in shown) + more)
     if full := summary.get("at_effort"):
-        shown = list(full.items())[: None if verbose else _MOTORS]
+        shown = list(full.items())[: None if verbose else MOTORS]
         more = f", and {len(full) - len(shown)} more" if len(full) > len(shown) else ""
         lines.append("motors at their largest force: " + ", ".join(f"{name} ({t:.3g} s)" for name, t in shown) + more)
     if summary["bytes"] is not None:

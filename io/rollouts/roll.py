@@ -23,7 +23,7 @@ from artsim.io.rollouts.content import content_of, has_held, left_out
 from artsim.io.rollouts.draws import Draws, RolloutConfig
 from artsim.io.rollouts.driven import Drive, DrivenRoller, criteria_of, make_driven_roller
 from artsim.io.rollouts.given import COLUMNS, NOTHING, Given
-from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally
+from artsim.io.rollouts.tally import NAMED, UNKNOWN, Tally, efforts_of
 from artsim.io.runs.named import named_contacts
 from artsim.io.runs.prepare import held_controls
 from artsim.sim.foundation.dataclass import dataclass
@@ -84,6 +84,9 @@ class Outcome:
     deepest: tuple[int, float]  # the sample that is deepest inside at its start, and the depth [m]
     messages: tuple[str, ...]  # about the first of those that stopped early
     tally: Tally
+    # the time for which each dof's motor gave its largest force in recorded rows [s], of all samples together, and the
+    # number of samples in which it did, the longest first
+    at_effort: dict[str, tuple[float, int]]
     complete: bool = True
     output: Path | None = None  # None: nothing is written
     bytes: int = 0
@@ -113,6 +116,10 @@ class Outcome:
             deepest=tally.deepest,
             messages=tuple(text for _, text in tally.stops),
             tally=tally,
+            at_effort={
+                plan.robot.labels.dofs[dof]: (rows * plan.dt * plan.config.every, count)
+                for dof, rows, count in sorted(tally.at_effort, key=lambda each: -each[1])
+            },
             **more,
         )
 
@@ -360,6 +367,7 @@ class Stream:
         plan, count = self.plan, len(variations)
         block = self._arrays(results, start, variations)
         tally = Tally.of_block(start, results.of_samples(count), plan.config.steps)
+        tally = tally._replace(at_effort=efforts_of(plan, block))
         early = np.flatnonzero(results.stopped[:count] >= 0)[:NAMED]
         stops = tuple((start + int(k), f"sample {start + k} {_why(plan, results, int(k))}") for k in early)
         if hand_on is not None:

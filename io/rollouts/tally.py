@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from artsim.io.format import schema
 from artsim.io.readers.rollout_recording import RolloutRecording
+from artsim.io.runs.effort_tally import at_largest
 from artsim.io.runs.starts import DEEP
 from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import HELD_DEPTH, HELD_STEPS
 from artsim.sim.runs.account import SUNK_FAR
+from artsim.sim.runs.plan import Plan
 
 NAMED = 5  # number of stopped samples that are named
 _BLOCK_SAMPLES = 1 << 16
@@ -37,6 +39,8 @@ class Tally(NamedTuple):
     most_held: tuple[int, tuple[float, ...]] = (0, (0.0,) * 5)  # the sample with the deepest of these; see Step.held
     ended: int = 0  # number of samples that ended where they were to
     contacts: int = 0  # number of recorded contacts
+    # dofs whose motors gave their largest force in recorded rows: the dof, number of rows, number of samples
+    at_effort: tuple[tuple[int, int, int], ...] = ()
 
     @classmethod
     def together(cls, parts: Iterable[Tally]) -> Tally:
@@ -57,6 +61,7 @@ class Tally(NamedTuple):
                 held=whole.held + part.held,
                 ended=whole.ended + part.ended,
                 contacts=whole.contacts + part.contacts,
+                at_effort=_added(whole.at_effort, part.at_effort),
                 most_held=max(whole.most_held, part.most_held, key=lambda one: (one[1][HELD_DEPTH], -one[0])),
             )
         return whole
@@ -67,7 +72,8 @@ class Tally(NamedTuple):
         plain: Any = cls(*content)
         named = {name: tuple(getattr(plain, name)) for name in ("deepest", "most_sunk", "most_unsolved")}
         stops = tuple((int(sample), str(text)) for sample, text in plain.stops)
-        made: Tally = plain._replace(**named, stops=stops, most_held=(plain.most_held[0], tuple(plain.most_held[1])))
+        held = plain.most_held[0], tuple(plain.most_held[1])
+        made: Tally = plain._replace(**named, stops=stops, most_held=held, at_effort=_added(plain.at_effort, ()))
         return made
 
     @classmethod
@@ -124,6 +130,24 @@ def _of_rows(stored: RolloutRecording, start: int, stop: int) -> Tally:
     }
     stops = tuple((first + int(k), f"sample {first + k} stopped early") for k in np.flatnonzero(early)[:NAMED])
     return Tally.of_block(first, block, 0)._replace(steps=0, stops=stops)
+
+
+def _added(a: Iterable[Sequence[int]], b: Iterable[Sequence[int]]) -> tuple[tuple[int, int, int], ...]:
+    """The sums of rows and of samples by dof."""
+    sums: dict[int, tuple[int, int]] = {}
+    for dof, rows, samples in (*a, *b):
+        before = sums.get(dof, (0, 0))
+        sums[dof] = before[0] + rows, before[1] + samples
+    return tuple((dof, *counts) for dof, counts in sorted(sums.items()))
+
+
+def efforts_of(plan: Plan, block: Mapping[str, Array]) -> tuple[tuple[int, int, int], ...]:
+    """Tally.at_effort of the samples of a block, from their recorded rows (samples, rows, nv), NaN after their ends."""
+    reached = at_largest(plan, block)
+    if reached is None:
+        return ()
+    rows, samples = reached.sum(axis=(0, 1)), reached.any(axis=1).sum(axis=0)
+    return tuple((int(k), int(rows[k]), int(samples[k])) for k in np.flatnonzero(rows))
 
 
 def _most(a: Any, b: Any, entry: int) -> Any:

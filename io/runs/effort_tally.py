@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from artsim.sim.foundation.records import Array
@@ -16,20 +18,31 @@ def largest_forces(plan: Plan) -> Array:
     return np.minimum(plan.inputs["drive_limit"], plan.robot.model.effort)
 
 
+def counted_forces(limit: Array) -> Array:
+    """Largest forces from which a motor counts as at its limit: never one that has no force to give."""
+    return np.where(limit > 0.0, AT_LIMIT * limit, np.inf)
+
+
+def at_largest(plan: Plan, rows: Mapping[str, Array]) -> Array | None:
+    """True (…, nv) where the motors of recorded rows (…, nv) by variable give their largest force; None where forces
+    are not recorded, or none has a limit."""
+    counted = counted_forces(largest_forces(plan))
+    given = [rows[name] for name in MOTOR if name in rows]
+    return np.abs(sum(given)) >= counted if given and np.isfinite(counted).any() else None
+
+
 class EffortTally:
     """Called with the rows of every block of a run."""
 
     def __init__(self, plan: Plan) -> None:
-        limits = largest_forces(plan)
-        self._names, self._limits = plan.robot.labels.dofs, np.where(limits > 0.0, limits, np.inf)
+        self._plan, self._names = plan, plan.robot.labels.dofs
         self._row_time = plan.dt * plan.config.every
-        self._rows = np.zeros(len(self._limits), np.int64)
+        self._rows = np.zeros(len(self._names), np.int64)
 
     def __call__(self, rows: dict[str, Array], tables: object) -> None:
         """Count the rows of a block."""
-        given = [rows[name] for name in MOTOR if name in rows]
-        if given and np.isfinite(self._limits).any():
-            self._rows += (np.abs(sum(given)) >= AT_LIMIT * self._limits).sum(axis=0)
+        if (reached := at_largest(self._plan, rows)) is not None:
+            self._rows += reached.sum(axis=0)
 
     @property
     def at_limit(self) -> dict[str, float]:

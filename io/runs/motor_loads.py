@@ -15,7 +15,7 @@ import numpy as np
 from artsim.io.exports.rows import blocks_of
 from artsim.io.readers.recording import Recording
 from artsim.io.readers.rollout_recording import RolloutRecording
-from artsim.io.runs.effort_tally import AT_LIMIT, MOTOR, largest_forces
+from artsim.io.runs.effort_tally import MOTOR, counted_forces, largest_forces
 from artsim.io.runs.replay import Load, plan_of
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
@@ -101,7 +101,7 @@ class _Sums:
         size = np.abs(values)
         self.peak = np.maximum(self.peak, size.max(axis=0, initial=0.0))
         self._square += (values**2).sum(axis=0)
-        self.reached += (size >= AT_LIMIT * self.limit).sum(axis=0)
+        self.reached += (size >= counted_forces(self.limit)).sum(axis=0)
         self._rows += len(values)
 
     def of(self, k: int, time: float) -> tuple[float, float, float, float]:

@@ -19,6 +19,7 @@ from artsim.sim.articulation.turn_limits import about_axis, axis_couplings, twis
 from artsim.sim.constraints.kinds import AXIS_ROW, COUPLING_ROW, LOOP_ROW
 from artsim.sim.constraints.row_names import row_name
 from artsim.sim.equipment.arrays import LOOP_JOINT, Equipped
+from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real, quaternion
 from artsim.sim.ik.columns import Constraints, chain_of, tied
 
@@ -109,7 +110,7 @@ class _Rows:
         self.names += [row_name(AXIS_ROW, labels.dofs[min(turn, dof)], 0) for turn, dof, _, _ in turns]
         if equipped is not None:
             for n in self._held.loops:
-                lines = np.flatnonzero(equipped.arrays.loop_held[n]).tolist()
+                lines = _held_lines(equipped, n).tolist()
                 self.names += [row_name(LOOP_ROW, equipped.labels.loops[n], line) for line in lines]
 
     def _pairs(self) -> list[tuple[int, int]]:
@@ -181,7 +182,7 @@ class _Rows:
             axes = _axes(model, rotation)
             for n in self._held.loops:
                 C, J = _loop(model, self._equipped, n, rotation, origin, axes)
-                held = np.flatnonzero(self._equipped.arrays.loop_held[n])
+                held = _held_lines(self._equipped, n)
                 errors += C[held].tolist()
                 lines += list(J[held])
         full = np.array(lines).reshape(-1, nv)
@@ -196,6 +197,12 @@ class _Rows:
             if l >= 0:
                 G[f] = at_leader(p, q[model.dof_coord[l]])[1] * G[l]
         return G
+
+
+def _held_lines(equipped: Equipped, n: int) -> Array:
+    """The lines of C that a loop holds; a torque scale of 0 leaves rotations free."""
+    held = equipped.arrays.loop_held[n] * ([1] * 3 + [int(equipped.arrays.loop_torque_scale[n] > 0)] * 3)
+    return np.flatnonzero(held)
 
 
 def _turned(q: Real, turn: Real) -> Real:

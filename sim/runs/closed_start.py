@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from artsim.sim.articulation.model import Model
-from artsim.sim.equipment.arrays import Equipped
+from artsim.sim.equipment.arrays import RIGID, Equipped
 from artsim.sim.equipment.build_loops import open_loops
 from artsim.sim.foundation.errors import SettingError, UsageError, nearest
 from artsim.sim.foundation.rotations import Real
@@ -23,14 +23,14 @@ _ATTEMPTS = 64
 def assembled(robot: Robot, equipped: Equipped | None, joints: str, given: Collection[str], q: Real) -> Real:
     """Coordinates (nq,) at which all loops and couplings hold to 1e-12, near q (nq,) and within the limits.
 
-    `joints`: those that may move, names and patterns with commas between; "*": all but free bases and those whose
-    coordinates are `given`.
+    `joints`: those that may move, names and patterns with commas between; "*": all but those whose coordinates are
+    `given` and free bases that no loop ties to the world or to another tree.
 
     Raises SettingError: a name of no joint, nothing to close, or a loop that stays open, with its gap.
     """
     from artsim.sim.ik.solver import PoseSearch
 
-    move = _moved(robot, joints, given)
+    move = _moved(robot, equipped, joints, given)
     try:
         search = PoseSearch(
             robot.compiled,
@@ -56,13 +56,15 @@ def assembled(robot: Robot, equipped: Equipped | None, joints: str, given: Colle
     raise SettingError(f"--assemble: {which} open by {max(gap, *left.values(), 0.0):.3g} m or rad{how}", "assemble")
 
 
-def _moved(robot: Robot, joints: str, given: Collection[str]) -> list[str]:
+def _moved(robot: Robot, equipped: Equipped | None, joints: str, given: Collection[str]) -> list[str]:
     """The joints that may move. Raises SettingError for a name or pattern of none."""
     model, labels = robot.model, robot.labels
     free = [name for name, dofs in labels.joint_dofs.items() if _is_free(model, dofs)]
     if joints.strip() == ALL:
         kept = {name for name, coords in labels.joint_coords.items() if {*labels.coords[coords]} & {*given}}
-        return [name for name in free if name not in kept and not is_of_base(model, labels.joint_dofs[name].start)]
+        tied = _tied_trees(model, equipped)
+        first = {name: labels.joint_dofs[name].start for name in free if name not in kept}
+        return [name for name, k in first.items() if not is_of_base(model, k) or int(model.dof_body[k]) in tied]
     found: dict[str, None] = {}
     for word in (word.strip() for word in joints.split(",") if word.strip()):
         matches = meant_by(word, labels.joint_dofs, free)
@@ -72,6 +74,19 @@ def _moved(robot: Robot, joints: str, given: Collection[str]) -> list[str]:
             )
         found |= dict.fromkeys(matches)
     return [*found]
+
+
+def _tied_trees(model: Model, equipped: Equipped | None) -> set[int]:
+    """The first bodies of trees that a loop ties to the world or to another tree."""
+
+    def root(body: int) -> int:
+        while model.body_parent[body] > 0:
+            body = int(model.body_parent[body])
+        return body
+
+    loops = () if equipped is None else equipped.arrays.loop_body[equipped.arrays.loop_sprung == RIGID].tolist()
+    pairs = [{root(body) for body in bodies} for bodies in loops]
+    return {body for pair in pairs if len(pair) > 1 for body in pair}
 
 
 def _is_free(model: Model, dofs: slice) -> bool:

@@ -134,7 +134,7 @@ class Settings:
     assemble: str | None = COMMON(
         None,
         "Close loops and couplings before the first row, to 1e-12: by joints of these names or patterns; alone, or "
-        "with *, by all but free bases and those that --q0 gives.",
+        "with *, by all but those that --q0 gives and free bases that no loop ties to anything else.",
         JOINT_WORDS,
     )
     torque: Value = COMMON(FORCES, "Constant joint force [N m, N].")
