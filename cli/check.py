@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from artsim.cli.note_kinds import by_kind
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.io.runs.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
@@ -35,7 +36,8 @@ MAX_WARNINGS = 40  # lines
 def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: SceneOptions) -> None:
     """Validate MODEL (a file, or - for standard input) and print its tree; or several as one scene, as `artsim run`.
 
-    Warnings go to stderr. For a refused file the command prints one line with file, line and name and exits with 65.
+    Warnings go to stderr, a line for each kind; --json lists every one. For a refused file the command prints one line
+    with file, line and name and exits with 65.
     """
     articulation = load_models(models, scene)
     contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
@@ -67,10 +69,11 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
         click.echo(f"{files} read: {sum(mesh.triangles for mesh in contents)} triangles")
-    for note in notes[:MAX_WARNINGS]:
-        click.echo(f"warning: {printable(str(note))}", err=True)
-    if len(notes) > MAX_WARNINGS:
-        click.echo(f"warning: {len(notes) - MAX_WARNINGS} more; --json lists all", err=True)
+    lines = by_kind([str(note) for note in notes])
+    for line in lines[:MAX_WARNINGS]:
+        click.echo(f"warning: {printable(line)}", err=True)
+    if len(lines) > MAX_WARNINGS:
+        click.echo(f"warning: {len(lines) - MAX_WARNINGS} more; --json lists all", err=True)
 
 
 def read_with_progress(articulation: Articulation, max_faces: int | None) -> list[MeshContent]:
