@@ -197,7 +197,10 @@ def wrong_with(case: Case, folder: Path, result: Result) -> list[str]:
 
 
 _BESIDE = ("warning: ", "1 warning: ", "artsim: compil", "artsim: another process")
-_SUMMARY = ("nothing of the run is kept", "motors at ", "energy ", "wrote ", "worst ", "at a limit", "the solver left", "contacts: ", "wedged")
+_SUMMARY = (
+    *("energy ", "wrote ", "worst ", "at a limit", "the solver left", "contacts: ", "wedged"),
+    *("nothing of the run is kept", "motors at "),
+)
 
 
 def _is_summary(line: str) -> bool:
