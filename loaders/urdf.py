@@ -102,7 +102,7 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
             if "${" in value and (is_macro(element) or name in ("name", "link", "joint")):
                 reading.refuse(
                     element,
-                    f"{describe(element)}: {value!r} is a xacro expression: run xacro first, where you trust the file",
+                    f"{describe(element)}: {value!r} is a xacro expression; --xacro expands it, where you trust the file",
                 )
         if not is_macro(element):
             continue
@@ -114,9 +114,7 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
         elif above or UNMOVED_MACROS.search(local):
             reading.note(element, f"{macro} is a macro that was not expanded; ignored, as it moves nothing", guess=True)
         else:
-            reading.refuse(
-                element, f"{macro} is a macro: run xacro first, or install artsim[xacro], where you trust the file"
-            )
+            reading.refuse(element, f"{macro} is a macro; --xacro expands it, where you trust the file")
 
 
 def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:
