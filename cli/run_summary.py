@@ -95,12 +95,28 @@ def summary_of(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "loops_opened": _opened(simulation),
         "joint_gap": simulation.joint_gap,
         "contacts": _contacts(simulation),
+        "course": _course(simulation),
         "limit_steps": simulation.limit_steps,
         "status": outcome.status,
         "warnings": [*simulation.plan.notes, *map(str, simulation.plan.robot.articulation.notes)],
         "output": None if output is None else str(output),
         "bytes": output.stat().st_size if output is not None and output.exists() else None,
     }
+
+
+def _course(simulation: Simulation) -> dict[str, Any] | None:
+    """The steps that --accuracy chose; None without it."""
+    return None if simulation.course is None else simulation.course._asdict()
+
+
+def describe_course(course: Mapping[str, Any]) -> str:
+    """A sentence on the steps that --accuracy chose."""
+    sizes = f"{course['smallest'] * 1e3:.3g} to {course['largest'] * 1e3:.3g} ms"
+    said = (
+        f"by accuracy: {course['taken']} steps of {sizes}, {course['refused']} refused, {course['cut']} cut at events"
+    )
+    coarse = f", {course['coarse']} of the least length with larger errors" if course["coarse"] else ""
+    return f"{said}{coarse}; estimated error {course['estimate']:.2g} rad or m"
 
 
 def _excess(simulation: Simulation) -> dict[str, Any] | None:
@@ -178,6 +194,8 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         f"{summary['steps']} steps, {summary['time']:.6g} s simulated in {summary['seconds']:.3g} s: "
         f"{summary['steps_per_second']:,.0f} steps/s, {summary['times_real_time']:.3g} times real time"
     ]
+    if summary["course"] is not None:
+        lines.append(describe_course(summary["course"]))
     start, end = summary["energy"]
     watched = "" if summary["energy_watched"] else ", not watched under the convex law"
     if start is not None and end is not None:

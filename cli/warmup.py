@@ -25,7 +25,7 @@ from artsim.sim.quantities.tendon_inertia import TENDON_INERTIA
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.runs.sights import CAST
-from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry
+from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, smooth_entry, solver_entry
 from artsim.sim.stepping.packs import (
     EXERT,
     PATHS,
@@ -90,6 +90,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
         for integrator in INTEGRATORS.values():
             if entry := integrator_entry(integrator, equipped):
                 yield entry, 1
+        yield smooth_entry(equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
     solvers = (solver_entry(newton), solver_entry(newton, whole=False))

@@ -96,6 +96,10 @@ FIXED_LABELS["extreme"] = (
     *("held_inside_steps", "held_inside", "held_inside_link_a", "held_inside_link_b", "held_inside_by_loop"),
     *("least_loop_gap", "least_loop_gap_angle", "loop_opened", "loop_opened_angle", "opened_loop", "opened_loop_angle"),
 )
+FIXED_LABELS["course_entry"] = (
+    *("steps_taken", "steps_refused", "steps_cut", "steps_coarse", "smallest_step", "largest_step", "error_estimate"),
+    *("next_step", "next_smooth_step", "acts", "last_share"),
+)
 FIXED_LABELS["wrench_entry"] = FIXED_LABELS["wrench"]  # of the variable that is itself called wrench
 
 DIMENSIONS = {
@@ -128,6 +132,7 @@ DIMENSIONS = {
     "direction": "direction of a contact",
     "contact_entry": "entry of a contact's warm-start record",
     "extreme": "figure of the run's summary",
+    "course_entry": "figure of the steps that an accuracy chose",
     "target_link": "link whose pose is wanted",
     "push": "push",
     "delayed_control": "delayed control",

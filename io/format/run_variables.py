@@ -321,6 +321,11 @@ RUN: dict[str, Variable] = {
     "final/extremes": line(
         "extreme", "J (energy), 1 (contacts), m or rad, m/s or rad/s", "figures of the run's summary"
     ),
+    "final/course": line(
+        "course_entry",
+        "1 (counts, shares), s (steps), rad or m (estimate)",
+        "steps that --accuracy chose, and what the next one depends on",
+    ),
     "final/step": line("", "1", "steps taken", dtype="i8"),
     "final/time": line("", "s", "time after these steps"),
     "final/contact": line(

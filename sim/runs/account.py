@@ -68,6 +68,18 @@ class Excess(NamedTuple):
     available: float
 
 
+class Course(NamedTuple):
+    """The steps that an accuracy chose."""
+
+    taken: int
+    refused: int  # steps that were taken again, smaller, since their error was too large
+    cut: int  # steps that were cut since a limit, friction or a contact began or ended to act in them
+    coarse: int  # steps of the least length, with larger errors than asked for
+    smallest: float  # [s]
+    largest: float  # [s]
+    estimate: float  # sum of the estimated errors [rad or m]
+
+
 SUNK_FAR = 0.01  # share of a shape's thickness: hard contacts that got deeper by more are told, and end strict runs
 
 
@@ -248,6 +260,11 @@ class Account:
         thickness, that depth [m], and the indices of its two links; -1: the scene."""
         yielded = self._step.yielded
         return float(yielded[SHARE]), float(yielded[DEPTH]), int(yielded[LINK_A]), int(yielded[LINK_B])
+
+    @property
+    def course(self) -> Course | None:
+        """The steps that an accuracy chose so far; None in runs of equal steps."""
+        return None
 
     @property
     def joint_gap(self) -> tuple[float, float] | None:

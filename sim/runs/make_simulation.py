@@ -15,4 +15,8 @@ def simulation_of(
         from artsim.sim.runs.maximal_simulation import MaximalSimulation  # other runs do not need it
 
         return MaximalSimulation(plan, controls, controller)
+    if plan.config.accuracy is not None:
+        from artsim.sim.runs.accurate_simulation import AccurateSimulation
+
+        return AccurateSimulation(plan, controls, controller, threads=threads)
     return Simulation(plan, controls, controller, threads=threads)

@@ -59,6 +59,8 @@ from artsim.sim.runs.patterns import expanded, has_patterns, names_of, of_follow
 from artsim.sim.runs.placing import stand_on_ground
 from artsim.sim.runs.refusals import (
     integrator_for,
+    needs_rows,
+    refuse_beside_accuracy,
     refuse_idle_targets,
     refuse_turning_drives,
     refuse_unservable,
@@ -69,7 +71,14 @@ from artsim.sim.runs.sights import CAST, Seen, seen_shapes
 from artsim.sim.runs.start import find_keyframe, follow_velocities, initial_qpos, moved_into_limits
 from artsim.sim.runs.wrench_inputs import LinkWrenches, idle_wrenches, link_wrenches, with_pushes
 from artsim.sim.stepping.allocation import block_shapes
-from artsim.sim.stepping.entries import beside_entry, integrator_entry, simulate_entry, solver_entry, solver_of
+from artsim.sim.stepping.entries import (
+    beside_entry,
+    integrator_entry,
+    simulate_entry,
+    smooth_entry,
+    solver_entry,
+    solver_of,
+)
 
 _DOFS = {"fixed": 0, "planar": 3, "ball": 3, "floating": 6, "free": 6}  # others: 1
 
@@ -148,6 +157,7 @@ class Plan:
         return (
             self.entry,
             *(() if integrator is None else (integrator,)),
+            *(() if self.smooth_entry is None else (self.smooth_entry,)),
             self.beside_entry,
             *self.shared_entries,
             *((CAST,) if self.seen is not None else ()),
@@ -207,6 +217,15 @@ class Plan:
         return integrator_entry(INTEGRATORS[self.config.integrator], *there, clocked=clocked)
 
     @property
+    def smooth_entry(self) -> Entry | None:
+        """The kernel of steps in which nothing acts that is one-sided, for runs by accuracy; None where all steps of
+        such a run need rows."""
+        inputs, smooth = self.inputs, self.config.accuracy is not None and not self.activation.size
+        if not smooth or inputs["limit_margin"].any() or needs_rows(self.robot, self.config, self.equipped):
+            return None
+        return smooth_entry(self.equipped is not None, self.rules is not None)
+
+    @property
     def work(self) -> tuple[type[Any], ...]:
         """The types of the solver's scratch records."""
         return self.solver.work
@@ -251,6 +270,7 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
     dt = float(inputs["time_step"][0])
     notes += idle_wrenches(robot.model, robot.labels, pushed, config.steps * dt)
     delayed = delays_of(articulation, equipped, dt, notes, sensors="sensors" in record)
+    refuse_beside_accuracy(config, delayed is not None)
     config = with_scheme(articulation, config, robot, equipped, touching, delayed is not None)
     others = ("torque", "target_velocity", "target_acceleration")
     of_links = config.link_damping, config.link_velocity_limit, config.com_velocity_limit

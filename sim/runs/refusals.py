@@ -46,7 +46,7 @@ def integrator_for(articulation: Articulation, config: RunConfig, notes: list[st
     if config.contact_law == CONVEX:
         return _convex_integrator(articulation, notes)
     wanted, default = asked_for(articulation.options.integrator), default_for(config)
-    if wanted is DEFAULT:
+    if wanted is DEFAULT or config.accuracy is not None:
         return default
     if config.is_maximal and not wanted.maximal:
         notes.append(f"the file wants {wanted.asked_for}; maximal coordinates move by {default.name}")
@@ -199,6 +199,37 @@ def _wrapped_equality(equipped: Equipped) -> str | None:
             name: str = equipped.labels.tendons[t]
             return name
     return None
+
+
+def needs_rows(robot: Robot, config: RunConfig, equipped: Equipped | None) -> str:
+    """The part of a run for which steps need rows even where no limit and no contact acts, or an empty string."""
+    reason = _one_sided_reason(robot, config, equipped, None) or needs_implicit_rows(robot.articulation, config)
+    reason = reason or _axis_coupling(robot.articulation) or _inertial_drive(robot.articulation)
+    return reason or ("" if equipped is None else _wrapped_equality(equipped) or "")
+
+
+def refuse_beside_accuracy(config: RunConfig, delayed: bool) -> None:
+    """Raise UsageError for what steps chosen by accuracy do not serve; `delayed`: controls or sensors are."""
+    if config.accuracy is None:
+        return
+    names = (DEFAULT.name, SEMI_IMPLICIT_EULER.name)
+    reasons = {
+        "--coordinates maximal": config.is_maximal,
+        "--contact-law convex": config.contact_law == CONVEX,
+        f"--integrator {config.integrator}": config.integrator not in names,
+        f"--solver {config.solver}": config.solver != "newton",
+        "--sleep-threshold": config.sleep_threshold > 0,
+        "--coupling-erp": bool(config.coupling_erp),
+        "--scheme-beta": config.scheme_beta not in (None, 1.0),
+        "controls and sensors with a delay": delayed,
+        "drive limits that are impulses": "impulse" in _each(config.drive_limit_kind),
+    }
+    if unserved := next((name for name, given in reasons.items() if given), ""):
+        raise UsageError(f"--accuracy chooses the length of steps, on which {unserved} depends; leave one of them out")
+
+
+def _each(value: str | Mapping[str, str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else (*value.values(),)
 
 
 NEEDS_COMPUTED_TORQUE = "needs --controller computed-torque"

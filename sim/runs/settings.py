@@ -79,7 +79,7 @@ DEFAULT_RECORD = (
     "actuator_force",
     "contacts",
 )
-HOLD, LINEAR, CUBIC = INTERPOLATIONS = ("hold", "linear", "cubic")
+HOLD, LINEAR, CUBIC, PCHIP = INTERPOLATIONS = ("hold", "linear", "cubic", "pchip")
 DRIVE_MODES = ("force", "acceleration")
 LIMIT_KINDS = ("force", "impulse")
 ERROR_STEPS = ("step", "sub-step")
@@ -87,6 +87,7 @@ MAX_ITERATIONS = 100_000  # of a sweeping solver per step, since no signal inter
 TIME_STEP = 0.002  # [s] where neither the user nor the file gives one
 LEAST_DT = 1e-12  # [s]; with a smaller one rates and their squares overflow
 TIME_STEPS = Bounds(f"a time step of {LEAST_DT:g} s or more", 0, open=True)
+ACCURACIES = Bounds("a number from 1e-12 to 1", 1e-12, 1)
 SEEDS = Bounds("64 bits", -(2**63), 2**63 - 1)
 
 START = Group("Start")
@@ -108,6 +109,12 @@ class Settings:
     steps: int = COMMON(1000, "Number of time steps to simulate.", bounds=COUNT)
     dt: float | None = COMMON(
         None, f"Time step [s]; default: that of the model file, else {TIME_STEP}.", bounds=TIME_STEPS
+    )
+    accuracy: float | None = COMMON(
+        None,
+        "Choose steps by their error, within --dt, which is the time between inputs and rows: the largest error [rad "
+        "or m] that a second of motion may add to a coordinate.",
+        bounds=ACCURACIES,
     )
     gravity: tuple[float, ...] | None = COMMON(
         None, "Gravitational acceleration [m/s²]; default: 0,0,-9.81.", VECTOR, changes=True
@@ -198,8 +205,9 @@ class Settings:
     )
     interpolate: str = INPUTS(
         HOLD,
-        "How the inputs of a --control file go from row to row: held until the next row, along straight lines, or "
-        "along a cubic spline. All but hold store inputs for every step.",
+        "How the inputs of a --control file go from row to row: held until the next row, along straight lines, "
+        "along a cubic spline, or along cubics that keep between their rows (pchip): monotone where rows are, without "
+        "overshoot where they hold. All but hold store inputs for every step.",
         choices=INTERPOLATIONS,
     )
     wrench: Mapping[str, tuple[float, ...]] = INPUTS(
@@ -487,6 +495,7 @@ class RunSettings(TypedDict, total=False):
 
     steps: int
     dt: float | None
+    accuracy: float | None
     gravity: Sequence[float] | None
     base: Literal["fixed", "floating"]
     q0: Values
@@ -511,7 +520,7 @@ class RunSettings(TypedDict, total=False):
     drive_limit: Values
     drive_mode: DriveMode | Mapping[str, DriveMode]
     drive_limit_kind: LimitKind | Mapping[str, LimitKind]
-    interpolate: Literal["hold", "linear", "cubic"]
+    interpolate: Literal["hold", "linear", "cubic", "pchip"]
     wrench: Mapping[str, Sequence[float]]
     wrench_at: str | Sequence[float] | Mapping[str, str | Sequence[float]]
     wrench_frame: str | Mapping[str, str]

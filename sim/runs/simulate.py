@@ -61,7 +61,7 @@ from artsim.sim.stepping.allocation import make_rows, make_step
 
 ControllerFunction = Callable[[float, Real, Real], Array]
 # fields of the Step record that belong to a snapshot: counts and extremes since the start of the run
-_NOTED = (
+NOTED = (
     "limit_steps",
     "coupling_error",
     "tendon_error",
@@ -240,7 +240,7 @@ class Simulation(Account):
         statistics of the run so far. Model, configuration and inputs, which must be the same, are not part of it, nor
         is a Python controller's own memory.
         """
-        noted = {name: getattr(self._step, name) for name in _NOTED}
+        noted = {name: getattr(self._step, name) for name in NOTED}
         arrays = {**self._state._asdict(), **noted, "step": np.int64(self.step)}
         arrays["contact"] = arrays["contact"][: self._known_contacts]
         return {name: np.array(values) for name, values in arrays.items()}
@@ -254,7 +254,7 @@ class Simulation(Account):
         known = np.shape(snapshot.get("contact", ()))
         if len(known) == 2 and self._room and known[0] > self._room:
             self._resize(known[0])
-        places = self._state._asdict() | {name: getattr(self._step, name) for name in _NOTED}
+        places = self._state._asdict() | {name: getattr(self._step, name) for name in NOTED}
         shapes = {name: place.shape for name, place in places.items()} | {"step": ()}
         given = {name: np.shape(values) for name, values in snapshot.items()}
         if len(known) == 2 and known[0] <= self._room:

@@ -14,6 +14,7 @@ from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.registry import SOLVERS, Solver
 from artsim.sim.run_data.run_records import CLOCKED_RUN, UNCLOCKED_RUN, Rows
 from artsim.sim.run_data.scratch import CALL_ALONE, MEMBERS, NewtonWork, SolverBundle, SolverCall
+from artsim.sim.run_data.stage_slopes import StageSlopes
 
 _OF_NEWTON = ("newton", "fallback")
 
@@ -84,3 +85,18 @@ def integrator_entry(
     )
     variant = "_equipped" * equipped + "_ruled" * ruled + "_clocked" * clocked
     return Entry(integrator.kernel, integrator.module, bundles, variant)
+
+
+def smooth_entry(equipped: bool, ruled: bool = False) -> Entry:
+    """The kernel of steps with an error of their own, pruned as simulate_entry is."""
+    bundles = (
+        RobotBundle,
+        UNCLOCKED_RUN,
+        Rows,
+        EquipmentBundle if equipped else None,
+        RuleBundle if ruled else None,
+        CALL_ALONE,
+        StageSlopes,
+    )
+    variant = "_equipped" * equipped + "_ruled" * ruled
+    return Entry("dormand_prince", "artsim.sim.stepping.dormand_prince", bundles, variant)
