@@ -100,10 +100,8 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
     for element in root.iter():
         for name, value in element.attrib.items():
             if "${" in value and (is_macro(element) or name in ("name", "link", "joint")):
-                reading.refuse(
-                    element,
-                    f"{describe(element)}: {value!r} is a xacro expression; --xacro expands it, where you trust the file",
-                )
+                told = f"{describe(element)}: {value!r} is a xacro expression"
+                reading.refuse(element, f"{told}; --xacro expands it, where you trust the file")
         if not is_macro(element):
             continue
         local = str(element.tag).rpartition("}")[2].removeprefix("xacro:")
