@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from artsim.cli.findings import finding_lines, findings_object, untold
+from artsim.cli.note_kinds import by_kind
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.io.runs.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
@@ -88,11 +89,11 @@ def check(
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
         click.echo(f"{files} read: {sum(mesh.triangles for mesh in contents)} triangles")
-    notes = untold(notes, examination)
-    for note in notes[:MAX_WARNINGS]:
-        click.echo(f"warning: {printable(str(note))}", err=True)
-    if len(notes) > MAX_WARNINGS:
-        click.echo(f"warning: {len(notes) - MAX_WARNINGS} more; --json lists all", err=True)
+    lines = by_kind([str(note) for note in untold(notes, examination)])
+    for line in lines[:MAX_WARNINGS]:
+        click.echo(f"warning: {printable(line)}", err=True)
+    if len(lines) > MAX_WARNINGS:
+        click.echo(f"warning: {len(lines) - MAX_WARNINGS} more; --json lists all", err=True)
     for line in finding_lines(examination):
         click.echo(line, err=True)
     raise click.exceptions.Exit(int(fails))

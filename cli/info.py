@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from artsim.cli.check import align, counts, describe_joint, describe_totals, joint_kinds, joint_object, total_mass
+from artsim.cli.note_kinds import by_kind
 from artsim.cli.options import OneModelOptions, model_options, set_arguments
 from artsim.loaders.load import load_articulation
 from artsim.sim.articulation.description import Actuator, Articulation
@@ -180,8 +181,9 @@ def model_warnings(told: list[str]) -> list[str]:
     """The warnings about the robot's file."""
     if not told:
         return []
-    more = [f"  … and {len(told) - MAX_ROWS} more; --json lists all"] if len(told) > MAX_ROWS else []
-    return [f"warnings of the model ({len(told)}):", *(f"  {line}" for line in told[:MAX_ROWS]), *more]
+    lines = by_kind(told)
+    more = [f"  … and {len(lines) - MAX_ROWS} more; --json lists all"] if len(lines) > MAX_ROWS else []
+    return [f"warnings of the model ({len(told)}):", *(f"  {line}" for line in lines[:MAX_ROWS]), *more]
 
 
 def variables(content: Mapping[str, Any]) -> list[str]:

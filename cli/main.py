@@ -47,7 +47,7 @@ COMMANDS = {
     "edit": "Change a robot, and write it as a file.",
     "attach": "Fix one robot to a link of another, as one file.",
     "info": "Say what a robot file or an output file holds.",
-    "recover": "Make a run file clean that a killed run left.",
+    "recover": "Recover the output file of a run that was killed.",
     "bench": "Time the steps of a robot, phase by phase.",
     "warmup": "Compile and cache the engine's kernels.",
 }

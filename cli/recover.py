@@ -12,7 +12,7 @@ from artsim.io.runs.recovery import recover as recover_run
 from artsim.sim.foundation.errors import printable
 
 
-@click.command(short_help="Make a run file clean that a killed run left.")
+@click.command(short_help="Recover the output file of a run that was killed.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Clean file to write; FILE is then left unchanged."

@@ -24,7 +24,7 @@ from artsim.cli.options import reading_words
 from artsim.cli.progress import caught_signals, storage_errors
 from artsim.cli.run_controller import resumed_controller, typed_controller
 from artsim.cli.run_options import GROUPS, run_config, run_options, was_typed
-from artsim.cli.run_output import Destination, Report, output_options
+from artsim.cli.run_output import Destination, Report, large_output, output_options
 from artsim.cli.run_summary import refuse_overlaps, refused, sentences, summary_of
 from artsim.cli.scene_options import (
     SceneOptions,
@@ -158,6 +158,8 @@ def run(
     if converge:
         _converge(plan, articulation, inputs, report)
         return
+    if to.output is not None and not report.quiet and (told := large_output(plan, to)):
+        click.echo(told, err=True)
     tally = EffortTally(plan)
     with caught_signals() as caught:
         outcome = _simulate(plan, controls, controller, to, report, caught, threads, tally)

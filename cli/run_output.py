@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -14,7 +14,12 @@ from artsim.cli.options import refuse_own_input
 from artsim.io.exports.formats import check_run_name
 from artsim.io.output_file.claim import check_output
 
+if TYPE_CHECKING:
+    from artsim.sim.runs.plan import Plan
+
 R = TypeVar("R")
+
+LARGE = 1e9  # bytes: larger files are told of before the run
 
 
 class Destination(NamedTuple):
@@ -31,6 +36,19 @@ class Destination(NamedTuple):
             refuse_own_input(self.output, *inputs)
             check_run_name(self.output)
             check_output(self.output, force=self.force)
+
+
+def large_output(plan: Plan, to: Destination) -> str:
+    """A line on the size of a file above LARGE, said before the run; empty for smaller ones."""
+    from artsim.io.runs.named import run_labels
+    from artsim.io.runs.run_layout import bytes_of_rows
+
+    config = plan.config
+    size = bytes_of_rows(config.record, run_labels(plan), -(-config.steps // config.every))
+    if size <= LARGE:
+        return ""
+    packed = ", before it is compressed" if to.compress != "none" else ""
+    return f"the file will take {size / 1e9:.3g} GB{packed}; --every N keeps every Nth step, --record fewer variables"
 
 
 class Report(NamedTuple):

@@ -25,6 +25,8 @@ MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 HELD_INSIDE = ("steps", "depth", "link_a", "link_b", "loop")  # of contacts that hard loops hold inside
 _SMALLER = "a smaller --dt helps"
 MOTORS = 6  # that are named at their largest force
+_NO_ENERGY, _NO_DEPTH = 1e-18, 1e-12  # J, m: less is rounding, told as 0
+_ROUNDING = 1e-14  # of an energy: changes below this part of it are told as 0
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
 
 
@@ -197,7 +199,9 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
     start, end = summary["energy"]
     watched = "" if summary["energy_watched"] else ", not watched under the convex law"
     if start is not None and end is not None:
-        lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({end - start:+.3g} J){watched}")
+        start, end = (_settled(value, _NO_ENERGY) for value in (start, end))
+        change = _settled(end - start, _ROUNDING * max(abs(start), abs(end)))
+        lines.append(f"energy {start:.6g} J at the start, {end:.6g} J at the end ({change:+.3g} J){watched}")
     if summary["energy_excess"] is not None:
         lines.append(f"warning: {_describe_excess(summary['energy_excess'])}")
     if summary["couplings"]:
@@ -227,7 +231,14 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         lines.append("motors at their largest force: " + ", ".join(f"{name} ({t:.3g} s)" for name, t in shown) + more)
     if summary["bytes"] is not None:
         lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
+    elif summary["output"] is None:
+        lines.append("nothing of the run is kept; -o FILE.h5 writes it to a file")
     return lines
+
+
+def _settled(value: float, least: float) -> float:
+    """The value, or 0 for one below `least`, which is rounding."""
+    return value if abs(value) >= least else 0.0
 
 
 def _describe_excess(excess: Mapping[str, Any]) -> str:
@@ -250,7 +261,8 @@ def _describe_contacts(contacts: Mapping[str, Any]) -> list[str]:
         return ["contacts: none"]
     law = _LAWS[contacts["law"]] if contacts["soft_pairs"] else ""
     law = law.format(**contacts)
-    lines = [f"contacts: {contacts['most']} at once, at most {max(contacts['deepest'], 0.0):.3g} m deep{law}"]
+    deepest = _settled(max(contacts["deepest"], 0.0), _NO_DEPTH)
+    lines = [f"contacts: {contacts['most']} at once, at most {deepest:.3g} m deep{law}"]
     if contacts["eased_steps"]:
         lines.append(f"wedged or crowded contacts gave way in {contacts['eased_steps']} steps")
     if contacts["gave_way_far"]:

@@ -8,21 +8,25 @@ from collections.abc import Sequence
 
 import click
 
+from artsim.cli.note_kinds import by_kind
 from artsim.sim.foundation.errors import printable
 
 MAX_WARNINGS = 5
 
 
 def warn(notes: Sequence[str], *, all_of_them: bool = False, more: str = "artsim check shows them") -> None:
-    """Print a line on stderr for each of the first notes, or for all, without hints at other commands' options."""
+    """Print a line on stderr for each of the first kinds of notes, or one for every note, without hints at options of
+    other commands.
+    """
     ctx = click.get_current_context(silent=True)
     options = {option for param in ctx.command.params for option in param.opts} if ctx else set[str]()
     notes = [without_foreign_hints(note, options) for note in notes]
-    shown = notes if all_of_them else notes[:MAX_WARNINGS]
-    for note in shown:
-        click.echo(f"warning: {one_line(note)}", err=True)
-    if len(notes) > len(shown):
-        click.echo(f"warning: {len(notes) - len(shown)} more; {more}", err=True)
+    lines = notes if all_of_them else by_kind(notes)
+    shown = lines if all_of_them else lines[:MAX_WARNINGS]
+    for line in shown:
+        click.echo(f"warning: {one_line(line)}", err=True)
+    if len(lines) > len(shown):
+        click.echo(f"warning: {len(lines) - len(shown)} more; {more}", err=True)
 
 
 def warn_of_model(
@@ -35,7 +39,9 @@ def warn_of_model(
     if all_of_them:
         warn([str(note) for note in notes], all_of_them=True)
     elif notes:
+        kinds = len(by_kind([str(note) for note in notes]))
         count = f"{len(notes)} warnings" if len(notes) > 1 else "1 warning"
+        count += f" of {kinds} kinds" if 1 < kinds < len(notes) else ", all of one kind" if kinds < len(notes) else ""
         where = shlex.join(["artsim", "check", *models, *options]) if models else "--verbose shows them"
         click.echo(printable(f"{count}: {where}"), err=True)
 

@@ -13,6 +13,7 @@ import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
@@ -20,6 +21,7 @@ from artsim.sim.foundation.dataclass import dataclass
 
 EXTENSIONS = frozenset((".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".msh"))
 MAX_URI = 4096  # characters, as many as Linux allows
+MAX_FOLDERS = 1000  # entries of a folder that are searched for packages
 MAX_WALK = 8  # folders above the model that are searched for package.xml
 GAZEBO_PATHS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")  # of models
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=//)")
@@ -202,23 +204,52 @@ class Assets:
             yield prefix / "share" / name
         for variable in GAZEBO_PATHS:
             yield from (root / name for root in search_path(variable))
-        for root in search_path("ROS_PACKAGE_PATH"):
+        roots = search_path("ROS_PACKAGE_PATH")
+        for root in roots:
             if root.name == name:
                 yield root
             yield from (path for path in (root / name, *root.glob(f"*/{glob_literal(name)}")) if is_package(path))
             yield root / name
+        for root in roots:
+            yield from packages_named(name, [root])
+            yield from packages_named(name, folders_in(root))
+        if self.folder is not None:
+            for above in walk_up(Path(os.path.abspath(self.folder))):  # noqa: PTH100
+                yield from packages_named(name, folders_in(above))
 
 
 def places_above(folder: Path, name: str) -> Iterator[Path]:
     """Package folders that hold the model, or that are beside it in its workspace (the latter need a package.xml).
 
-    Top-level folders are excluded: a file must not declare /etc or /home to be its package.
+    Top-level folders and home are excluded: a file must not declare /etc or /home to be its package.
     """
     for above in walk_up(folder):
         if is_package(above) and name in (above.name, package_name(above)):
             yield above
         if is_package(above / name):
             yield above / name
+        if above.name == name and len(above.parts) > 3 and above != Path.home():
+            yield above
+
+
+def packages_named(name: str, folders: Iterable[Path]) -> Iterator[Path]:
+    """The folders, and those in them, whose package.xml gives this name, as ROS has it: that of a folder may differ."""
+    for folder in folders:
+        if is_package(folder):
+            if package_name(folder) == name:
+                yield folder
+        else:
+            yield from (inner for inner in folders_in(folder) if package_name(inner) == name)
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """The folders in a folder, in order; at most MAX_FOLDERS entries are looked at."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(entry.path) for entry in islice(entries, MAX_FOLDERS) if entry.is_dir()]
+    except OSError:
+        return []
+    return sorted(found)
 
 
 def walk_up(folder: Path) -> Iterator[Path]:

@@ -153,7 +153,7 @@ def parse_number(text: str) -> float:
     if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
         raise ValueError(f"{text!r} is not a finite number")
     if "${" in text or "$(" in text:
-        raise ValueError(f"{text[:40]!r} is a xacro expression: run xacro first, where you trust the file")
+        raise ValueError(f"{text[:40]!r} is a xacro expression; --xacro expands it, where you trust the file")
     raise ValueError(f"{text[:40]!r} is not a number")
 
 

@@ -70,9 +70,7 @@ def load_text(
     if how["xacro"]:
         document = expand(document, name, path, assets, most, how["arguments"] or {})
     elif name.endswith(".xacro"):
-        raise ModelError(
-            f"{Source(name)}: a xacro file, which is a program: run xacro first, where you trust it, or see --xacro"
-        )
+        raise ModelError(f"{Source(name)}: a xacro file, which is a program; --xacro expands it, where you trust it")
     reading = Reading(
         name,
         assets=assets if how["meshes"] else None,

@@ -100,10 +100,8 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
     for element in root.iter():
         for name, value in element.attrib.items():
             if "${" in value and (is_macro(element) or name in ("name", "link", "joint")):
-                reading.refuse(
-                    element,
-                    f"{describe(element)}: {value!r} is a xacro expression: run xacro first, where you trust the file",
-                )
+                told = f"{describe(element)}: {value!r} is a xacro expression"
+                reading.refuse(element, f"{told}; --xacro expands it, where you trust the file")
         if not is_macro(element):
             continue
         local = str(element.tag).rpartition("}")[2].removeprefix("xacro:")
@@ -114,9 +112,7 @@ def refuse_xacro(reading: Reading, root: Element) -> None:
         elif above or UNMOVED_MACROS.search(local):
             reading.note(element, f"{macro} is a macro that was not expanded; ignored, as it moves nothing", guess=True)
         else:
-            reading.refuse(
-                element, f"{macro} is a macro: run xacro first, or install artsim[xacro], where you trust the file"
-            )
+            reading.refuse(element, f"{macro} is a macro; --xacro expands it, where you trust the file")
 
 
 def refuse_duplicates(reading: Reading, root: Element, kind: str) -> None:

@@ -110,7 +110,7 @@ def read_limit(reading: Reading, joint_element: Element, element: Element | None
         joint,
         lower=lower,
         upper=upper,
-        effort=read_bound(reading, element, "effort", required(reading, element, "effort")),
+        effort=read_effort(reading, element),
         velocity=read_bound(reading, element, "velocity", element.get("velocity")),
     )
 
@@ -161,6 +161,14 @@ def read_range(reading: Reading, element: Element, joint: Joint) -> tuple[float 
     elif lower == upper:
         reading.note(element, f"{describe(element)}: lower = upper = {lower:g}, the joint is locked")
     return None if lower <= -FAR else lower, None if upper >= FAR else upper
+
+
+def read_effort(reading: Reading, element: Element) -> float | None:
+    """The largest force or torque of a <limit>, which URDF requires; on request None where it is missing."""
+    if element.get("effort") is None:
+        reading.leave_out(element, f"{describe(element)} has no 'effort' attribute", "the bound in effort")
+        return None
+    return read_bound(reading, element, "effort", element.get("effort"))
 
 
 def read_bound(reading: Reading, element: Element, name: str, text: str | None) -> float | None:

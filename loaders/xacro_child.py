@@ -157,7 +157,11 @@ def words_of(error: BaseException) -> str:
     """Xacro's own message, without expat's position, which is reported separately."""
     if hasattr(error, "lineno"):
         return f"not well-formed XML: {str(error).partition(': line ')[0]}"
-    return str(error) or type(error).__name__
+    cause = getattr(error, "exc", None)
+    told = str(error)
+    if cause is not None and told.startswith(f"{type(cause)}: {cause} "):  # told twice: unknown to xacro
+        return str(cause)
+    return told or type(error).__name__
 
 
 def expand(request: dict[str, Any]) -> dict[str, Any]:

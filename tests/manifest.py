@@ -196,8 +196,11 @@ def wrong_with(case: Case, folder: Path, result: Result) -> list[str]:
     return wrong
 
 
-_BESIDE = ("warning: ", "1 warning: ", "artsim: compiling", "artsim: another process")
-_SUMMARY = ("energy ", "wrote ", "worst ", "at a limit", "the solver left", "contacts: ", "wedged")
+_BESIDE = ("warning: ", "1 warning: ", "artsim: compil", "artsim: another process")
+_SUMMARY = (
+    *("energy ", "wrote ", "worst ", "at a limit", "the solver left", "contacts: ", "wedged"),
+    *("nothing of the run is kept", "motors at "),
+)
 
 
 def _is_summary(line: str) -> bool:

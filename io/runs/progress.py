@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
+
+from artsim.io.runs.compiling import compiling, is_watched
 
 if TYPE_CHECKING:
     from artsim.sim.foundation.jit import Entry
@@ -20,7 +21,7 @@ def progress_bar(what: str, total: int, *, unit: str, show: bool) -> Iterator[Ca
 
     Yields a function that takes how much of `total` is done.
     """
-    if not (show and (sys.stderr.isatty() or _in_notebook())):
+    if not (show and is_watched()):
         yield lambda done: None
         return
     began = time.perf_counter()
@@ -45,30 +46,10 @@ def progress_bar(what: str, total: int, *, unit: str, show: bool) -> Iterator[Ca
 
 
 def warm(kernels: Iterable[tuple[Entry, int]]) -> None:
-    """jit.warm, with a bar where somebody watches."""
+    """jit.warm, with its progress on stderr."""
     from artsim.sim.foundation import jit  # imports numpy, which commands without kernels do without
 
-    jit.warm(kernels, _compiling)
-
-
-@contextlib.contextmanager
-def _compiling(kernels: int) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar and the time taken while kernels are compiled, once for this machine; None where nobody watches."""
-    if not (sys.stderr.isatty() or _in_notebook()):
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("compiling kernels, once on this machine", total=kernels)
-        yield lambda done: bar.update(task, completed=done)
-
-
-def _in_notebook() -> bool:
-    """True if Python runs as the kernel of a notebook, whose pages show rich's bars."""
-    return "ipykernel" in sys.modules
+    jit.warm(kernels, compiling)
 
 
 def _bar(unit: str) -> Any:

@@ -52,9 +52,8 @@ class RunLayout:
         self.steps_total, self.state, self.changing = steps_total, state, changing
         self.rows_total = None if steps_total is None else -(-steps_total // every)
         self.variables = tuple(name for name in _known(variables) if _has_entries(name, labels))
-        groups = (schema.RAGGED_BY_NAME.get(name, ()) for name in variables)
-        self.tables = tuple(dict.fromkeys(group for found in groups for group in found))  # groups of schema.RAGGED
-        self.shapes = {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in self.variables}
+        self.tables = _tables(variables)  # groups of schema.RAGGED
+        self.shapes = _row_shapes(self.variables, labels)
         self.chunk = 0  # rows in a chunk of the file that is continued
         self.checkpoint_steps = self._steps_between(checkpoint)
         self._block_bytes = free // _BLOCKS  # for which a small disk has room before it is full
@@ -84,7 +83,7 @@ class RunLayout:
     @property
     def row_bytes(self) -> int:
         """Bytes of a row of all variables, with the count and time of each table."""
-        return 8 + 16 * len(self.tables) + sum(8 * math.prod(shape) for shape in self.shapes.values())
+        return _row_bytes(self.shapes, self.tables)
 
     def table_chunk(self, group: str) -> int:
         """Rows per chunk of a table of contacts or constraints; a few for each step of a short run."""
@@ -234,6 +233,26 @@ class RunLayout:
             if values[name].shape != want:
                 raise UsageError(f"{self.path}: /{group}/{name} has shape {values[name].shape}, want {want}")
         return values
+
+
+def bytes_of_rows(variables: Sequence[str], labels: Labels, rows: int) -> int:
+    """Uncompressed size of this many rows of a run [bytes], without the entries of tables."""
+    known = tuple(name for name in _known(variables) if _has_entries(name, labels))
+    return rows * _row_bytes(_row_shapes(known, labels), _tables(variables))
+
+
+def _row_bytes(shapes: Mapping[str, tuple[int, ...]], tables: Sequence[str]) -> int:
+    return 8 + 16 * len(tables) + sum(8 * math.prod(shape) for shape in shapes.values())
+
+
+def _row_shapes(variables: Sequence[str], labels: Labels) -> dict[str, tuple[int, ...]]:
+    return {name: _row_shape(schema.TABLE[f"trajectory/{name}"], labels) for name in variables}
+
+
+def _tables(variables: Sequence[str]) -> tuple[str, ...]:
+    """The groups of schema.RAGGED that hold these variables."""
+    groups = (schema.RAGGED_BY_NAME.get(name, ()) for name in variables)
+    return tuple(dict.fromkeys(group for found in groups for group in found))
 
 
 def _known(variables: Sequence[str]) -> tuple[str, ...]:

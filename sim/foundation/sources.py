@@ -19,6 +19,19 @@ _IMPORT = re.compile(rb"^[ \t]*from (artsim[\w.]*) import (\([^)]*\)|[^\n]*)", r
 @cache
 def digest_of(*modules: str) -> str:
     """A digest of the sources of these modules and of everything of artsim that they import, directly or not."""
+    digest = sha256()
+    for module in sorted(_imported(modules)):
+        digest.update(_source(module)[0])
+    return digest.hexdigest()[:16]
+
+
+def size_of(module: str) -> int:
+    """The size of the same sources [bytes]."""
+    return sum(_file(each).stat().st_size for each in _imported([module]))
+
+
+def _imported(modules: Iterable[str]) -> set[str]:
+    """These modules and all of artsim that they import, directly or not."""
     found = set[str]()
     to_do = list(modules)
     while to_do:
@@ -26,10 +39,7 @@ def digest_of(*modules: str) -> str:
         if module not in found:
             found.add(module)
             to_do.extend(_source(module)[1])
-    digest = sha256()
-    for module in sorted(found):
-        digest.update(_source(module)[0])
-    return digest.hexdigest()[:16]
+    return found
 
 
 @cache

@@ -64,9 +64,12 @@ def position_limits(robot: Robot, config: RunConfig) -> dict[str, Array]:
     """The limits of coordinates that the configuration gives, for every axis of a joint, and the limits' softness."""
     model, labels = robot.model, robot.labels
     changes: dict[str, Array] = {}
-    for setting, name in (("lower_limit", "lower"), ("upper_limit", "upper")):
-        if given := getattr(config, setting):
-            changes[name] = dof_values(given, labels, setting, getattr(model, name))
+    free = sorted(following_dofs(model)) if config.ignore_follower_limits else []
+    for setting, name, unlimited in (("lower_limit", "lower", -math.inf), ("upper_limit", "upper", math.inf)):
+        limits = np.array(getattr(model, name))
+        limits[free] = unlimited
+        if free or getattr(config, setting):
+            changes[name] = dof_values(getattr(config, setting), labels, setting, limits)
     for setting in ("limit_stiffness", "limit_damping"):
         if given := getattr(config, setting):
             changes[setting] = joint_values(given, robot, setting, getattr(model, setting))

@@ -32,7 +32,7 @@ _AHEAD = 1e-3  # [s] over which J̇ is found
 _CENTRAL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
 _SINGULAR = 1e-10  # share of the largest singular value below which rows count as redundant
 _ONE_SIDED = ("lower_limit", "upper_limit", "limit_stiffness", "limit_damping", "swing_limit", "twist_limit")
-_OFF = ("velocity_limits", "continuous", "ground", "self_collide")
+_OFF = ("velocity_limits", "ignore_follower_limits", "continuous", "ground", "self_collide")
 _NONE = ("link_velocity_limit", "compliance", "compliance_damping", "joint_friction", "friction_coefficient")
 
 

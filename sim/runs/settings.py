@@ -244,6 +244,11 @@ class Settings:
         "the upper limit it locks the axis.",
     )
     upper_limit: Value = JOINTS(LIMITS, "Upper position limit of a joint or axis instead of the file's [rad, m].")
+    ignore_follower_limits: bool = JOINTS(
+        False,
+        "Leave out the file's position limits of joints that follow others, so that only a leader's own limits bound "
+        "it.",
+    )
     limit_stiffness: Value = JOINTS(
         GAINS,
         "Stiffness of the position limits of a joint or axis, which then give way as a spring does [N m/rad, N/m]; "
@@ -529,6 +534,7 @@ class RunSettings(TypedDict, total=False):
     armature: float | Mapping[str, float]
     lower_limit: Values
     upper_limit: Values
+    ignore_follower_limits: bool
     limit_stiffness: Values
     limit_damping: Values
     swing_limit: Mapping[str, float | tuple[float, float]]

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from artsim.cli.main import COMMANDS, cli
+from artsim.cli.note_kinds import by_kind
 from artsim.sim.foundation.errors import printable
 
 UNIT = '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
@@ -118,16 +119,34 @@ def test_wrong_options_are_exit_2(hand: Path, options: list[str]) -> None:
     assert artsim("check", hand, *options).exit_code == 2
 
 
-def test_many_warnings_are_cut_on_a_terminal_and_complete_in_json(tmp_path: Path) -> None:
+def test_warnings_of_one_kind_are_one_line_and_complete_in_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = '<limit lower="-1" upper="1" effort="5" velocity="1"/><wheel slip="1"/>'
     joints = "".join(
         f'<link name="l{i}"><inertial><mass value="1"/>{UNIT}</inertial></link>'
-        f'<joint name="j{i}" type="revolute"><parent link="r"/><child link="l{i}"/></joint>'
+        f'<joint name="j{i}" type="revolute"><parent link="r"/><child link="l{i}"/>{limit if i % 2 else ""}</joint>\n'
         for i in range(100)
     )
     path = tmp_path / "many.urdf"
     path.write_text(f'<robot name="r"><link name="r"/>{joints}</robot>')
-    assert artsim("check", path).stderr.splitlines()[-1] == "warning: 60 more; --json lists all"
-    assert len(json.loads(artsim("check", path, "--json").stdout)["warnings"]) == 100
+    first, second, *findings = artsim("check", path).stderr.splitlines()
+    shown = "joint 'j0' is revolute and has no <limit>: unlimited (and 49 more for 'j2', 'j4', 'j6', 'j8', …)"
+    assert first == f"warning: {path}:1: {shown}"
+    shown = "<wheel> of joint 'j1' is not part of URDF and is ignored (and 49 more in <joint>)"
+    assert second == f"warning: {path}:2: {shown}"
+    assert len(json.loads(artsim("check", path, "--json").stdout)["warnings"]) == 51
+    ran = artsim("run", path, "--steps", "1")
+    assert f"51 warnings of 2 kinds: artsim check {path}" in ran.stderr
+    monkeypatch.setattr("artsim.cli.check.MAX_WARNINGS", 1)
+    shown = [f"warning: {first[9:]}", "warning: 1 more; --json lists all", *findings]
+    assert artsim("check", path).stderr.splitlines() == shown
+
+
+def test_warnings_without_names_are_told_with_their_lines() -> None:
+    notes = [f"r.urdf:{line}: <gazebo><kp> is ignored: contacts are rigid" for line in (3, 8, 8, 21)]
+    other = "r.urdf:9: Gazebo's plugins are not run"
+    assert by_kind([notes[0], other, *notes[1:]]) == [f"{notes[0]} (and 3 more in lines 8, 8, 21)", other]
 
 
 def test_only_commands_that_exist_are_listed() -> None:

@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import pytest
 import xarray
+from click.testing import CliRunner
 
 import artsim
 from artsim.cli.main import cli
@@ -714,3 +715,21 @@ def test_quiet_is_quiet_where_kernels_are_compiled(
     for quiet in ((), ("-q",)):
         cli.main([*words, *quiet], prog_name="artsim", standalone_mode=False)
         assert ("compiling" in capsys.readouterr().err) is not bool(quiet)
+
+
+def test_a_run_says_that_nothing_is_kept_and_that_a_file_will_be_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The size is that of the rows that the file then holds."""
+    words = ["run", str(ARM), "--steps", "1200", "--every", "2"]
+    kept_nothing = "nothing of the run is kept; -o FILE.h5 writes it to a file"
+    assert kept_nothing in CliRunner().invoke(cli, words).stderr
+    monkeypatch.setattr("artsim.cli.run_output.LARGE", 1e6)
+    output = tmp_path / "arm.h5"
+    told = CliRunner().invoke(cli, [*words, "--record", "+jacobian", "-o", str(output)]).stderr
+    assert kept_nothing not in told
+    size = float(told.partition("the file will take ")[2].partition(" GB; --every N")[0]) * 1e9
+    with h5py.File(output) as file:
+        rows = [file["trajectory"][name] for name in file["trajectory"] if file["trajectory"][name].shape[:1] == (600,)]
+        assert size == pytest.approx(sum(8 * data.size for data in rows), rel=0.01)
+    assert "the file will take" not in CliRunner().invoke(cli, [*words, "-o", str(tmp_path / "small.h5")]).stderr

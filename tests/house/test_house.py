@@ -118,6 +118,7 @@ SCIPY = {
 }
 """The files that import scipy, matplotlib or xarray."""
 _NUMBA = "jit compiler replacements sparing lanes recordtype strips body_strips atomic"
+RICH = ("io/runs/progress.py", "io/runs/compiling.py")
 NUMBA = {f"sim/foundation/{name}.py" for name in _NUMBA.split()}
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -190,7 +191,7 @@ def test_heavy_packages_stay_where_they_belong(path: Path) -> None:
     assert "trimesh" not in packages or where == "collision/mesh.py"
     assert "h5py" not in packages or where.startswith("io/")
     assert "gymnasium" not in packages or where.startswith("io/environments/")
-    assert "rich" not in packages or where.startswith("cli/") or where == "io/runs/progress.py"
+    assert "rich" not in packages or where.startswith("cli/") or where in RICH
     assert "click" not in packages or where.startswith("cli/")
     assert not packages & {"viser", "websockets"} or where.startswith("io/viewer/")
 

@@ -203,3 +203,27 @@ def test_missing_meshes_of_a_folder_are_one_warning(tmp_path: Path) -> None:
     notes = load_articulation(path).notes
     assert len(notes) == 1
     assert "'meshes/1.stl' and 2 more not found: tried in '" in notes[0].message
+
+
+def test_a_package_is_found_by_its_name_where_its_folder_has_another(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside the model's package, in it, deeper in a workspace, and in ROS 1's path: as ROS has it, by <name>."""
+    (workspace / "hand" / "package.xml").write_text("<package><name>my_hand</name></package>")
+    mesh = (workspace / "hand/c.obj").resolve()
+    assert assets(workspace).resolve("package://my_hand/c.obj") == mesh
+    elsewhere = workspace.parent / "elsewhere" / "urdf"
+    elsewhere.mkdir(parents=True)
+    assert Assets(elsewhere).resolve("package://my_hand/c.obj") == mesh
+    for root in (workspace / "hand", workspace, workspace.parent):
+        monkeypatch.setenv("ROS_PACKAGE_PATH", str(root))
+        assert Assets(Path("/usr/lib")).resolve("package://my_hand/c.obj") == mesh
+    monkeypatch.delenv("ROS_PACKAGE_PATH")
+    with pytest.raises(AssetMissingError, match="no package 'my_hand'"):
+        Assets(Path("/usr/lib")).resolve("package://my_hand/c.obj")
+
+
+def test_a_folder_above_the_model_is_its_package_by_name_alone(workspace: Path) -> None:
+    deep = workspace / "loose" / "urdf" / "robots"
+    deep.mkdir(parents=True)
+    assert Assets(deep).resolve("package://loose/d.dae") == (workspace / "loose/d.dae").resolve()
