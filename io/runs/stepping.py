@@ -304,6 +304,7 @@ class Simulation(Stepped):
         *,
         reduced: bool = False,
         step: float = STEP,
+        method: str | None = None,
     ) -> StepDerivatives:
         """Derivatives of the step that `step()` would take now; the simulation stays as it is.
 
@@ -316,6 +317,8 @@ class Simulation(Stepped):
                 "friction" is a factor of all contacts' coefficients.
             reduced: leave out dofs that follow others.
             step: of the differences [rad, m, rad/s, m/s].
+            method: "implicit", by the implicit function theorem at the step's solution, or "differences" of steps; None:
+                the first where it can be. The result's `method` and `reason` tell.
 
         Of a Python controller's answer there are no derivatives: it is held. Raises UsageError: an unknown name;
         StoppedError: the step stops.
@@ -325,7 +328,7 @@ class Simulation(Stepped):
             self._copies = self._copies_of(plan)
         self._copies.begin(self._simulation)
         wanted = (action_of(plan),) if inputs is None else inputs
-        return step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step)
+        return step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step, method=method)
 
     @staticmethod
     def _copies_of(plan: Plan) -> CopiedSteps | CopiedPacks:

@@ -68,6 +68,8 @@ class CopiedSteps:
     """Takes steps of copies of a run, one after the other, with the run's own kernels: each begins with all that the
     run remembers of earlier steps."""
 
+    equations = None
+
     def __init__(self, plan: Plan, outputs: tuple[str, ...] = ()) -> None:
         """`outputs`: variables of the trajectory that a step also tells."""
         if plan.config.accuracy is not None:

@@ -1,0 +1,272 @@
+"""Slopes of a step by the implicit function theorem at its solution, with the rows that are active there.
+
+The velocities u⁺ and the impulses λ of a step fulfil, for its state, inputs and properties x,
+
+    M̂ (u⁺ - u) - h (τ - b) - Jᵀ λ = 0                                          the balance
+    g = J u⁺ + bias + cfm λ = 0                    of rows that hold           the gaps
+    λ = its bound                                  of rows at a bound, or that exert nothing
+    g = 0                                          of contacts that stick
+    g_n = (μ - s) |g_t|,  λ_t = -μ λ_n g_t / |g_t|  of contacts that slide; s: De Saxcé's shift, μ for Coulomb's law
+
+and so do their derivatives. Those by u⁺ and λ at fixed x are matrices that the step has. Those by x at fixed u⁺ and λ,
+in which contacts, frames, moment arms and forces of equipment move, are central differences of the equations alone
+(stepping/find_equations.py), which no solution with its rounding enters: of second order in a change of 1e-5, to some
+1e-9. What a step settles by solving again, such as the aims of loops that miss, does not fulfil these equations: the
+solution is compared with them first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artsim.sim.articulation.model import BALL, FREE, Model
+from artsim.sim.articulation.tangent import moved
+from artsim.sim.foundation.records import Array
+from artsim.sim.foundation.rotations import Real
+from artsim.sim.run_data.run_records import NOT_CONVEX
+from artsim.sim.runs.copied_equations import CopiedEquations, Solution, Tables
+from artsim.sim.runs.directions import Directions
+from artsim.sim.runs.plan import Plan
+
+_FULFILLED = 1e-8  # share of the largest term up to which an equation counts as fulfilled
+_AT_BOUND = 1e-9  # share of the largest impulse up to which a bound counts as reached
+_EDGE = 1e-7  # share of friction at its bound
+_OPEN = 1e-8  # [m/s or rad/s] gap of a row without impulse, above which it does not begin to press
+_BENT = 0.02  # share of an equation's slope by which both sides may differ, by its curvature
+_ROUNDING = 1e-14
+_YIELD = 1e-11  # share of a row's own mobility that is added to it, so that redundant rows have a solution
+
+
+class Slopes(NamedTuple):
+    """Derivatives of the end of a step."""
+
+    slopes: Real  # (2 nv, columns)
+    bent: Array  # (columns,) True where the equations themselves have a kink: these slopes are of no use
+    error: Real  # (columns,) of the differences
+
+
+class Refused(Exception):
+    """The step does not follow the equations; the text says why."""
+
+
+def reason_against(plan: Plan) -> str:
+    """The feature of a run that the equations lack; empty if there is none."""
+    config, model = plan.config, plan.robot.model
+    if len(plan.activation):
+        return "activations of actuators"
+    if plan.inputs["convex"][0] != NOT_CONVEX:
+        return "the convex contact law"
+    if config.integrator not in ("midpoint", "semi-implicit-euler"):
+        return f"the integrator {config.integrator}"
+    if config.continuous:
+        return "the continuous check"
+    bent = model.coupling_polynomial[:, 2:].any() if len(model.coupling_polynomial) else False
+    return "couplings that bend" if bent else ""
+
+
+def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: Real) -> Slopes:
+    """The slopes along all columns. sizes (columns,): changes of the differences. Raises Refused."""
+    count, plan = len(directions.columns), directions.copies.plan
+    every = np.arange(count)
+    equations.solve(directions.starts([None], np.zeros(1)))
+    starts = directions.starts([None, *every, *every], np.concatenate([[0.0], sizes, -sizes]))
+    tables = equations.of(starts)
+    if tables is None:
+        raise Refused("rows that come and go beside the state")
+    solution = equations.solution
+    _check(plan, directions, solution, tables)
+    up, down = (Tables(*(values[k : k + count] for values in tables)) for k in (1, 1 + count))
+    changes = Tables(*((a - b).T / (2.0 * sizes) for a, b in zip(up, down, strict=True)))
+    bent, error = _curvature(tables, sizes)
+    found = _system(solution, Tables(*(values[0] for values in tables)))
+    response = found.solve(changes)
+    slopes = _ends(plan, directions, solution.next, response)
+    return Slopes(slopes, bent, error * np.abs(slopes).max(axis=0, initial=0.0))
+
+
+def _check(plan: Plan, directions: Directions, solution: Solution, tables: Tables) -> None:
+    """Compare the step's velocities with the balance, and its end with the coordinates to which they lead."""
+    scale = float(np.abs(solution.system).max() * max(1e-3, np.abs(solution.next).max(initial=0.0)))
+    if np.abs(tables.balance[0]).max(initial=0.0) > _FULFILLED * scale:
+        raise Refused("forces that follow the velocities found")
+    model = plan.robot.model
+    v = _full(model, solution.next)
+    q = moved(model, directions.copies.state[0], plan.dt * v)
+    end = solution.end
+    coordinates = np.setdiff1d(np.arange(len(q)), model.dof_coord[model.coupling_follower])
+    if np.abs(q - end.qpos[0])[coordinates].max(initial=0.0) > 1e-10 or np.abs(v - end.qvel[0]).max(initial=0.0) > 1e-8:
+        raise Refused("velocities that are changed after the step is solved")
+
+
+def _full(model: Model, u: Real) -> Real:
+    """Values (nv, …) of all dofs, from those of the independent ones (nu, …); of couplings that do not bend."""
+    made = np.zeros((len(model.dof_body), *u.shape[1:]))
+    made[model.independent_dof] = u
+    for follower, leader, p in zip(
+        model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+    ):
+        made[follower] = p[1] * made[leader] if leader >= 0 else 0.0
+    return made
+
+
+def _curvature(tables: Tables, sizes: Real) -> tuple[Array, Real]:
+    """Columns whose equations have a kink, and the share of slopes that differences leave out."""
+    count = len(sizes)
+    bent, error = np.zeros(count, bool), np.zeros(count)
+    for values in (tables.balance, tables.gap):
+        if not values.shape[1]:
+            continue
+        forward = (values[1 : count + 1] - values[0]) / sizes[:, None]
+        backward = (values[0] - values[count + 1 :]) / sizes[:, None]
+        size = np.maximum(np.abs(forward).max(axis=1), np.abs(backward).max(axis=1))
+        size += _ROUNDING * np.abs(values[0]).max() / sizes / _BENT + 1e-9
+        apart = np.abs(forward - backward).max(axis=1) / size
+        bent |= apart > _BENT
+        error = np.maximum(error, apart * apart / 6.0)
+    return bent, error
+
+
+# ------------------------------------------------------------------ the system of active rows
+
+
+class _System(NamedTuple):
+    """The matrix of derivatives by u⁺ and λ, and how its rows follow from changes of the equations."""
+
+    solution: Solution
+    matrix: Real  # (nu + m, nu + m)
+    holds: Array  # (m,) True for rows of whose gap the equation is
+    at_lower: Array
+    at_upper: Array
+    slides: list[tuple[int, int, float, float, Real, float]]  # first row, rows, μ, s, t (k,), |g_t|
+
+    def solve(self, changes: Tables) -> Real:
+        """Derivatives (nu, columns) of u⁺. Raises Refused where rows contradict each other."""
+        nu, count = len(self.solution.next), changes.balance.shape[1]
+        right = np.zeros((len(self.matrix), count))
+        right[:nu] = -changes.balance
+        rows = right[nu:]
+        rows[self.holds] = -changes.gap[self.holds]
+        rows[self.at_lower] = changes.lower[self.at_lower]
+        rows[self.at_upper] = changes.upper[self.at_upper]
+        impulse = self.solution.impulse
+        for first, size, mu, shift, t, speed in self.slides:
+            own = slice(first + 1, first + size)
+            along = t @ changes.gap[own]
+            across = changes.gap[own] - np.outer(t, along)
+            rows[first] = -(changes.gap[first] - (mu - shift) * along)
+            rows[first] += (changes.slope[first] - changes.shifting[first]) * speed
+            rows[own] = -impulse[first] * (np.outer(t, changes.slope[first]) + mu * across / speed)
+        stiff = self.matrix.copy()
+        diagonal = np.flatnonzero(self.holds) + nu
+        J = self.solution.jacobian[self.holds]
+        own = np.einsum("ij,ji->i", J, np.linalg.solve(self.solution.system, J.T)) if len(J) else np.zeros(0)
+        stiff[diagonal, diagonal] += _YIELD * own
+        try:
+            inverse = np.linalg.inv(stiff)
+        except np.linalg.LinAlgError:
+            raise Refused("rows that contradict each other") from None
+        found = inverse @ right
+        found += inverse @ (right - self.matrix @ found)
+        left = np.abs(self.matrix @ found - right)
+        if not (left[:nu].max(initial=0.0) <= 1e-6 * (1e-9 + np.abs(right[:nu]).max(initial=0.0)) + 1e-7):
+            raise Refused("rows that contradict each other")
+        return found[:nu]
+
+
+def _system(solution: Solution, at: Tables) -> _System:
+    """The system at a solution. Raises Refused where a row is at the edge of two states."""
+    nu, m = len(solution.next), len(solution.impulse)
+    matrix = np.zeros((nu + m, nu + m))
+    matrix[:nu, :nu] = solution.system
+    matrix[:nu, nu:] = -solution.jacobian.T
+    impulse, gap = solution.impulse, at.gap
+    least = _AT_BOUND * float(np.abs(impulse).max(initial=0.0))
+    fulfilled = _FULFILLED * max(1.0, float(np.abs(solution.next).max(initial=0.0)))
+    plain = solution.cone == 0
+    fixed = plain & (at.lower >= at.upper)
+    at_lower, at_upper = plain & (impulse <= at.lower + least), plain & (impulse >= at.upper - least) & ~fixed
+    if np.any((at_lower | at_upper) & ~fixed & (np.abs(gap) <= _OPEN)):
+        raise Refused("rows that just begin to press")
+    holds = plain & ~at_lower & ~at_upper
+    slides = []
+    for first in np.flatnonzero(solution.cone > 0).tolist():
+        size = int(solution.cone[first])
+        own, normal = slice(first + 1, first + size), float(impulse[first])
+        mu, shift = float(at.slope[first]), float(at.shifting[first])
+        speed, friction = float(np.linalg.norm(gap[own])), float(np.linalg.norm(impulse[own]))
+        if normal <= least:
+            at_lower[first : first + size] = True
+            if gap[first] - (mu - shift) * speed <= _OPEN:
+                raise Refused("contacts that just begin to press")
+        elif friction < mu * normal * (1.0 - _EDGE):
+            holds[first : first + size] = True
+        elif speed <= _OPEN:
+            raise Refused("contacts that just begin to slide")
+        else:
+            slides.append((first, size, mu, shift, gap[own] / speed, speed))
+    if np.abs(gap[holds]).max(initial=0.0) > fulfilled:
+        raise Refused("targets that follow the velocities found")
+    equation = nu + np.flatnonzero(holds)
+    matrix[equation, :nu] = solution.jacobian[holds]
+    matrix[equation, equation] = at.cfm[holds]
+    known = nu + np.flatnonzero(at_lower | at_upper)
+    matrix[known, known] = 1.0
+    for first, size, mu, shift, t, speed in slides:
+        _add_sliding(matrix, solution, at, nu, (first, size, mu, shift, t, speed))
+        if abs(gap[first] - (mu - shift) * speed) > fulfilled:
+            raise Refused("targets that follow the velocities found")
+    lower = np.zeros(m, bool) | at_lower
+    return _System(solution, matrix, holds, lower, at_upper, slides)
+
+
+def _add_sliding(
+    matrix: Real, solution: Solution, at: Tables, nu: int, slide: tuple[int, int, float, float, Real, float]
+) -> None:
+    """Enter the equations of a contact that slides."""
+    first, size, mu, shift, t, speed = slide
+    own = np.arange(first + 1, first + size)
+    J, cfm = solution.jacobian, at.cfm
+    matrix[nu + first, :nu] = J[first] - (mu - shift) * (t @ J[own])
+    matrix[nu + first, nu + first] = cfm[first]
+    matrix[nu + first, nu + own] = -(mu - shift) * t * cfm[own]
+    across = (mu * solution.impulse[first] / speed) * (np.eye(len(own)) - np.outer(t, t))
+    matrix[nu + own, :nu] = across @ J[own]
+    matrix[np.ix_(nu + own, nu + own)] = across * cfm[own] + np.eye(len(own))
+    matrix[nu + own, nu + first] = mu * t
+
+
+# ------------------------------------------------------------------ the end of the step
+
+
+def _ends(plan: Plan, directions: Directions, u: Real, response: Real) -> Real:
+    """Derivatives (2 nv, columns) of q⁺ = q ⊕ h v⁺ and v⁺, from those of u⁺."""
+    model, h = plan.robot.model, plan.dt
+    v, change = _full(model, u), _full(model, response)
+    moves = h * change
+    start = np.zeros_like(moves)
+    for n, column in enumerate(directions.columns):
+        if column.of == "qpos":
+            start[column.entry[0], n] = 1.0
+    start = _full(model, start[model.independent_dof])
+    for i in range(1, len(model.body_parent)):
+        if model.joint_type[i] in (BALL, FREE):
+            k = int(model.body_dof[i]) + (3 if model.joint_type[i] == FREE else 0)
+            turn, right = _exponential(h * v[k : k + 3])
+            moves[k : k + 3] = right @ moves[k : k + 3]
+            start[k : k + 3] = turn.T @ start[k : k + 3]
+    return np.concatenate([start + moves, change])
+
+
+def _exponential(x: Real) -> tuple[Real, Real]:
+    """The rotation (3, 3) of a rotation vector, and its right Jacobian."""
+    angle = float(np.linalg.norm(x))
+    K = np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+    if angle < 1e-4:
+        a, b, c = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
+    else:
+        a, b = np.sin(angle) / angle, (1.0 - np.cos(angle)) / angle**2
+        c = (angle - np.sin(angle)) / angle**3
+    I = np.eye(3)
+    return I + a * K + b * K @ K, I - b * K + c * K @ K
