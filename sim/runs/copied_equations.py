@@ -116,11 +116,21 @@ class CopiedEquations:
         return tables
 
     @property
+    def next(self) -> Real:
+        """The velocities u⁺ (nu,) of the solution."""
+        return self._of_lane(self._equations.next)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the solution."""
+        return len(self._cone)
+
+    @property
     def solution(self) -> Solution:
         """The solution, once the equations of its own start have been found."""
-        found, m = self._equations, len(self._cone)
+        found, m = self._equations, self.rows
         impulse = self._of_lane(found.impulse)[:m]
-        return Solution(self._of_lane(found.next), impulse, self._cone, self._system, self._jacobian, self._end)
+        return Solution(self.next, impulse, self._cone, self._system, self._jacobian, self._end)
 
     # -------------------------------------------------------------- the record
 

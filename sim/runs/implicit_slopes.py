@@ -10,8 +10,7 @@ The velocities u⁺ and the impulses λ of a step fulfil, for its state, inputs 
 
 and so do their derivatives. Those by u⁺ and λ at fixed x are matrices that the step has. Those by x at fixed u⁺ and λ,
 in which contacts, frames, moment arms and forces of equipment move, are central differences of the equations alone
-(stepping/find_equations.py), which no solution with its rounding enters: of second order in a change of 1e-5, to some
-1e-9. What a step settles by solving again, such as the aims of loops that miss, does not fulfil these equations: the
+(stepping/find_equations.py), which no solution with its rounding and its kinks enters: they are true to some 1e-9. What a step settles by solving again, such as the aims of loops that miss, does not fulfil these equations: the
 solution is compared with them first.
 """
 
@@ -35,7 +34,9 @@ _AT_BOUND = 1e-9  # share of the largest impulse up to which a bound counts as r
 _EDGE = 1e-7  # share of friction at its bound
 _OPEN = 1e-8  # [m/s or rad/s] gap of a row without impulse, above which it does not begin to press
 _BENT = 0.02  # share of an equation's slope by which both sides may differ, by its curvature
-_ROUNDING = 1e-14
+_SLIGHT = 1e-4  # share of the largest slope below which one does not count
+_NEARER = (1.0, 1 / 32, 1 / 1024)  # shares of the changes that are tried, since laws of gaps bend within micrometres
+_ROUNDING = 1e-14  # of an equation, as a share of its largest term
 _YIELD = 1e-11  # share of a row's own mobility that is added to it, so that redundant rows have a solution
 
 
@@ -68,21 +69,33 @@ def reason_against(plan: Plan) -> str:
 
 def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: Real) -> Slopes:
     """The slopes along all columns. sizes (columns,): changes of the differences. Raises Refused."""
-    count, plan = len(directions.columns), directions.copies.plan
-    every = np.arange(count)
+    plan, count = directions.copies.plan, len(directions.columns)
     equations.solve(directions.starts([None], np.zeros(1)))
-    starts = directions.starts([None, *every, *every], np.concatenate([[0.0], sizes, -sizes]))
-    tables = equations.of(starts)
-    if tables is None:
+    nu, m = len(equations.next), equations.rows
+    changes = Tables(np.zeros((nu, count)), *(np.zeros((m, count)) for _ in Tables._fields[1:]))
+    bent, error = np.ones(count, bool), np.zeros(count)
+    system = None
+    for share in _NEARER:
+        those = np.flatnonzero(bent)
+        if system is not None and not len(those):
+            break
+        near = share * sizes[those]
+        starts = directions.starts([None, *those, *those], np.concatenate([[0.0], near, -near]))
+        tables = equations.of(starts)
+        if tables is None:
+            if share == _NEARER[-1] and system is None:
+                raise Refused("rows that come and go beside the state")
+            continue
+        if system is None:
+            _check(plan, directions, equations.solution, tables)
+            system = _system(equations.solution, Tables(*(values[0] for values in tables)))
+        up, down = (Tables(*(values[k : k + len(those)] for values in tables)) for k in (1, 1 + len(those)))
+        for place, a, b in zip(changes, up, down, strict=True):
+            place[:, those] = (a - b).T / (2.0 * near)
+        bent[those], error[those] = _curvature(tables, near, ~(system.at_lower | system.at_upper))
+    if system is None:
         raise Refused("rows that come and go beside the state")
-    solution = equations.solution
-    _check(plan, directions, solution, tables)
-    up, down = (Tables(*(values[k : k + count] for values in tables)) for k in (1, 1 + count))
-    changes = Tables(*((a - b).T / (2.0 * sizes) for a, b in zip(up, down, strict=True)))
-    bent, error = _curvature(tables, sizes)
-    found = _system(solution, Tables(*(values[0] for values in tables)))
-    response = found.solve(changes)
-    slopes = _ends(plan, directions, solution.next, response)
+    slopes = _ends(plan, directions, equations.next, system.solve(changes))
     return Slopes(slopes, bent, error * np.abs(slopes).max(axis=0, initial=0.0))
 
 
@@ -111,18 +124,20 @@ def _full(model: Model, u: Real) -> Real:
     return made
 
 
-def _curvature(tables: Tables, sizes: Real) -> tuple[Array, Real]:
-    """Columns whose equations have a kink, and the share of slopes that differences leave out."""
+def _curvature(tables: Tables, sizes: Real, active: Array) -> tuple[Array, Real]:
+    """Columns whose equations have a kink, and the share of slopes that differences leave out. active (m,): rows with
+    an equation of their gap."""
     count = len(sizes)
     bent, error = np.zeros(count, bool), np.zeros(count)
-    for values in (tables.balance, tables.gap):
+    for values in (tables.balance, tables.gap[:, active]):
         if not values.shape[1]:
             continue
         forward = (values[1 : count + 1] - values[0]) / sizes[:, None]
         backward = (values[0] - values[count + 1 :]) / sizes[:, None]
-        size = np.maximum(np.abs(forward).max(axis=1), np.abs(backward).max(axis=1))
-        size += _ROUNDING * np.abs(values[0]).max() / sizes / _BENT + 1e-9
-        apart = np.abs(forward - backward).max(axis=1) / size
+        size = np.maximum(np.abs(forward), np.abs(backward))
+        rounding = _ROUNDING * max(1.0, float(np.abs(values[0]).max())) / sizes
+        least = _SLIGHT * size.max(axis=1) + rounding / _BENT + 1e-9
+        apart = (np.abs(forward - backward) / (size + least[:, None])).max(axis=1)
         bent |= apart > _BENT
         error = np.maximum(error, apart * apart / 6.0)
     return bent, error
