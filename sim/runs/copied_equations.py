@@ -10,7 +10,7 @@ import numpy as np
 from artsim.sim.foundation.records import Array, aligned_zeros
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import CONTACTS
-from artsim.sim.run_data.run_records import ALL_ROWS, Rows
+from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, STIFFENED, Rows
 from artsim.sim.runs.copied_steps import Ends, Starts
 from artsim.sim.runs.pack import Pack
 from artsim.sim.stepping.equations import ROWS, SHAPES, Equations
@@ -26,6 +26,8 @@ class Solution(NamedTuple):
     cone: Array  # (m,) as in Rows
     system: Real  # (nu, nu) M̂
     jacobian: Real  # (m, nu) J
+    nearest: float  # as in Equations
+    follows: bool  # True if the bias acts at velocities that follow those found, or on bodies that are stiffened
     end: Ends  # (1, …) the state to which the step leads
 
 
@@ -90,6 +92,8 @@ class CopiedEquations:
         for name in ("next", "pressed", "drive_held"):
             getattr(found, name)[...] = getattr(step, name)
         self._cone = rows.cone[:m].copy()
+        taut = step.counters[EVALUATION] == STIFFENED
+        self._follows = bool(taut or (self._of_lane(step.follows)[0] > 0.0 and self._of_lane(step.evaluations)[0] > 1.5))
 
     @staticmethod
     def _shapes(contact: Any) -> Array:
@@ -113,6 +117,7 @@ class CopiedEquations:
             if rows[0] == 0:
                 self._system = self._of_lane(found.system).copy()
                 self._jacobian = self._of_lane(found.jacobian)[:m].copy()
+                self._nearest = float(self._of_lane(found.nearest)[0])
         return tables
 
     @property
@@ -130,7 +135,8 @@ class CopiedEquations:
         """The solution, once the equations of its own start have been found."""
         found, m = self._equations, self.rows
         impulse = self._of_lane(found.impulse)[:m]
-        return Solution(self.next, impulse, self._cone, self._system, self._jacobian, self._end)
+        matrices = self._system, self._jacobian
+        return Solution(self.next, impulse, self._cone, *matrices, self._nearest, self._follows, self._end)
 
     # -------------------------------------------------------------- the record
 
@@ -170,6 +176,7 @@ class CopiedEquations:
             aligned_zeros((shapes, *lanes)),
             aligned_zeros((nu, nu, *lanes)),
             aligned_zeros((rows, nu, *lanes)),
+            aligned_zeros((1, *lanes)),
             np.zeros(groups, np.int64),
             aligned_zeros((groups, nu, *lanes)),
             *(aligned_zeros((groups, rows, *lanes)) for _ in _PER_ROW),

@@ -29,13 +29,16 @@ from artsim.sim.runs.copied_equations import CopiedEquations, Solution, Tables
 from artsim.sim.runs.directions import Directions
 from artsim.sim.runs.plan import Plan
 
-_FULFILLED = 1e-8  # share of the largest term up to which an equation counts as fulfilled
+_FULFILLED = 1e-9  # share of the largest term up to which an equation counts as fulfilled
 _AT_BOUND = 1e-9  # share of the largest impulse up to which a bound counts as reached
+_TOUCHED = 1e-9  # [rad, m, rad/s, m/s] beyond which a limit without a row is not reached
 _EDGE = 1e-7  # share of friction at its bound
 _OPEN = 1e-8  # [m/s or rad/s] gap of a row without impulse, above which it does not begin to press
 _BENT = 0.02  # share of an equation's slope by which both sides may differ, by its curvature
 _SLIGHT = 1e-4  # share of the largest slope below which one does not count
 _NEARER = (1.0, 1 / 32, 1 / 1024)  # shares of the changes that are tried, since laws of gaps bend within micrometres
+_ACCURATE = 1e-6  # share of a column up to which it may be uncertain
+_EPSILON = 1e-16  # rounding of a term of an equation, as a share of it
 _ROUNDING = 1e-14  # of an equation, as a share of its largest term
 _YIELD = 1e-11  # share of a row's own mobility that is added to it, so that redundant rows have a solution
 
@@ -73,13 +76,13 @@ def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: R
     equations.solve(directions.starts([None], np.zeros(1)))
     nu, m = len(equations.next), equations.rows
     changes = Tables(np.zeros((nu, count)), *(np.zeros((m, count)) for _ in Tables._fields[1:]))
-    bent, error = np.ones(count, bool), np.zeros(count)
+    bent, error, change = np.ones(count, bool), np.zeros(count), np.array(sizes)
     system = None
     for share in _NEARER:
         those = np.flatnonzero(bent)
         if system is not None and not len(those):
             break
-        near = share * sizes[those]
+        near = change[those] = share * sizes[those]
         starts = directions.starts([None, *those, *those], np.concatenate([[0.0], near, -near]))
         tables = equations.of(starts)
         if tables is None:
@@ -95,15 +98,20 @@ def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: R
         bent[those], error[those] = _curvature(tables, near, ~(system.at_lower | system.at_upper))
     if system is None:
         raise Refused("rows that come and go beside the state")
-    slopes = _ends(plan, directions, equations.next, system.solve(changes))
-    return Slopes(slopes, bent, error * np.abs(slopes).max(axis=0, initial=0.0))
+    response, noise = system.solve(changes)
+    slopes = _ends(plan, directions, equations.next, response)
+    size = np.abs(slopes).max(axis=0, initial=0.0)
+    error = error * size + noise / change
+    return Slopes(slopes, bent | (error > _ACCURATE * np.maximum(1.0, size)), error)
 
 
 def _check(plan: Plan, directions: Directions, solution: Solution, tables: Tables) -> None:
     """Compare the step's velocities with the balance, and its end with the coordinates to which they lead."""
-    scale = float(np.abs(solution.system).max() * max(1e-3, np.abs(solution.next).max(initial=0.0)))
-    if np.abs(tables.balance[0]).max(initial=0.0) > _FULFILLED * scale:
+    scale = _terms(solution)[: len(solution.next)]
+    if solution.follows or np.any(np.abs(tables.balance[0]) > _FULFILLED * (scale + 1e-6 * scale.max(initial=0.0))):
         raise Refused("forces that follow the velocities found")
+    if solution.nearest > -_TOUCHED:
+        raise Refused("limits that are just reached")
     model = plan.robot.model
     v = _full(model, solution.next)
     q = moved(model, directions.copies.state[0], plan.dt * v)
@@ -111,6 +119,13 @@ def _check(plan: Plan, directions: Directions, solution: Solution, tables: Table
     coordinates = np.setdiff1d(np.arange(len(q)), model.dof_coord[model.coupling_follower])
     if np.abs(q - end.qpos[0])[coordinates].max(initial=0.0) > 1e-10 or np.abs(v - end.qvel[0]).max(initial=0.0) > 1e-8:
         raise Refused("velocities that are changed after the step is solved")
+
+
+def _terms(solution: Solution) -> Real:
+    """The sums (nu + m,) of the sizes of the terms of the equations."""
+    u, impulse = np.abs(solution.next), np.abs(solution.impulse)
+    J = np.abs(solution.jacobian)
+    return np.concatenate([np.abs(solution.system) @ u + J.T @ impulse, J @ u])
 
 
 def _full(model: Model, u: Real) -> Real:
@@ -156,8 +171,8 @@ class _System(NamedTuple):
     at_upper: Array
     slides: list[tuple[int, int, float, float, Real, float]]  # first row, rows, μ, s, t (k,), |g_t|
 
-    def solve(self, changes: Tables) -> Real:
-        """Derivatives (nu, columns) of u⁺. Raises Refused where rows contradict each other."""
+    def solve(self, changes: Tables) -> tuple[Real, float]:
+        """Derivatives (nu, columns) of u⁺, and the change of u⁺ by which rounding may move the solution. Raises Refused where rows contradict each other."""
         nu, count = len(self.solution.next), changes.balance.shape[1]
         right = np.zeros((len(self.matrix), count))
         right[:nu] = -changes.balance
@@ -187,7 +202,7 @@ class _System(NamedTuple):
         left = np.abs(self.matrix @ found - right)
         if not (left[:nu].max(initial=0.0) <= 1e-6 * (1e-9 + np.abs(right[:nu]).max(initial=0.0)) + 1e-7):
             raise Refused("rows that contradict each other")
-        return found[:nu]
+        return found[:nu], float((np.abs(inverse[:nu]) @ (_EPSILON * _terms(self.solution))).max(initial=0.0))
 
 
 def _system(solution: Solution, at: Tables) -> _System:

@@ -35,6 +35,7 @@ class Equations(NamedTuple):
     # of the first group
     system: Lanes2  # (nu, nu) M̂
     jacobian: Lanes2  # (rows, nu) J
+    nearest: Lanes1  # (1,) by how much the limit without a row that is nearest to be passed is, at most 0
     # by group
     fits: Ints1  # (groups,) 1: all rows are those of the solution
     balance: Lanes2  # (groups, nu) [N m s or N s]

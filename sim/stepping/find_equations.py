@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
+from artsim.sim.articulation.kinematics import like
 from artsim.sim.articulation.model import Model
 from artsim.sim.articulation.state import RobotBundle, Workspace
+from artsim.sim.constraints.limit_rows import BACKWARD, FORWARD, LOWER, UPPER, beyond_limit, is_limited
+from artsim.sim.constraints.tendon_limit_rows import beyond_tendon_limit
 from artsim.sim.contact.pack_contacts import PackContactBundle
-from artsim.sim.equipment.arrays import EquipmentBundle
+from artsim.sim.equipment.arrays import TENDON_LOWER, TENDON_UPPER, EquipmentBundle
 from artsim.sim.equipment.drives import set_drives
 from artsim.sim.foundation.jit import inlined, njit
-from artsim.sim.foundation.lanes import zero_like
+from artsim.sim.foundation.lanes import where_greater, zero_like
+from artsim.sim.foundation.scalars import largest
 from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, WEIGHED, Rows, RunBundle, Step
@@ -18,7 +24,7 @@ from artsim.sim.stepping.retries import start_search
 from artsim.sim.stepping.sleeping import begin_asleep
 from artsim.sim.stepping.solution import find_forces, look_for_contacts, place
 from artsim.sim.stepping.step import begin, choose_controls
-from artsim.sim.stepping.system import set_bias, set_rows, set_system
+from artsim.sim.stepping.system import set_bias, set_end_velocities, set_rows, set_system
 
 
 @njit
@@ -61,6 +67,7 @@ def find_equations(
     _gaps(rows, equations)
     if equations.group[0] == 0:
         _matrices(robot.model, robot.data, rows, equations)
+        _look_at_limits(robot, run, equipment, equations)
 
 
 @inlined
@@ -161,3 +168,31 @@ def _matrices(model: Model, data: Workspace, rows: Rows, equations: Equations) -
     for n in range(rows.number[ALL_ROWS]):
         for e in range(rows.start[n], rows.stop[n]):
             jacobian[n, rows.column[e]] += rows.value[e]
+
+
+@njit
+def _look_at_limits(
+    robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, equations: Equations
+) -> None:
+    """equations.nearest, at the velocities of the solution."""
+    step, nv = run.step, robot.model.dof_body.shape[0]
+    for a in range(step.next.shape[0]):
+        step.next[a] = equations.next[a]
+    set_end_velocities(robot.model, robot.data, run)
+    zero = like(0.0, robot.data)
+    nearest = zero - math.inf
+    for k in range(nv):
+        for side in (LOWER, UPPER, BACKWARD, FORWARD):
+            if is_limited(robot.model, k, side):
+                beyond = beyond_limit(robot, run, k, side)
+                nearest = where_greater(step.pressed[k, side], zero, nearest, largest(nearest, beyond))
+    if equipment is not None:
+        for t in range(equipment.model.tendon_lower.shape[0]):
+            for side in (TENDON_LOWER, TENDON_UPPER):
+                lower = side == TENDON_LOWER
+                bound = -equipment.model.tendon_lower[t] if lower else equipment.model.tendon_upper[t]
+                if bound < 1e308:
+                    beyond = beyond_tendon_limit(run, equipment, nv, t, side)
+                    column = side - TENDON_LOWER
+                    nearest = where_greater(step.pressed[nv + t, column], zero, nearest, largest(nearest, beyond))
+    equations.nearest[0] = nearest
