@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike
 
 from artsim.io.runs.held_inputs import action_of
 from artsim.io.runs.stepping import Simulation
-from artsim.sim.articulation.tangent import Tangent, follow_leaders
+from artsim.sim.articulation.tangent import Tangent
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
+from artsim.sim.run_data.run_records import MIDWAY
 from artsim.sim.runs.controls import VALUES
+from artsim.sim.runs.copied_steps import MEMORY
 from artsim.sim.runs.step_derivatives import DIFFERENCES, StepDerivatives
 
 _CHANGE = 1e-6  # [rad, m, rad/s, m/s] of differences of the cost of a state
@@ -55,7 +57,8 @@ def gradient(
 
     The run is simulated once, with a snapshot of about every √steps-th step. From the last one backwards these stretches
     are simulated again, and the adjoint of the state, λ = ∂cost/∂x, is carried through the derivatives of their steps:
-    λ_k = ∂c_k/∂x + A_kᵀ λ_{k+1}. So the cost of a gradient does not depend on the number of inputs of the run.
+    λ_k = ∂c_k/∂x + A_kᵀ λ_{k+1}, and likewise that of the changes of velocities in the last two steps, from which the
+    midpoint integrator expects the next one. So the time of a gradient does not depend on the number of inputs of the run.
 
     Args:
         cost: the share c(k, qpos, qvel) of the state after k steps, k = 0 … steps, in the sum; either a number, of which
@@ -116,6 +119,11 @@ class _Backward:
         """Run forwards, then backwards."""
         snapshots = self._forwards()
         total, adjoint = self._share(self._steps)
+        plan = self._simulation._simulation.plan
+        expects = bool(plan.inputs["scheme"][MIDWAY] > 0.0)
+        nv = self._simulation.robot.nv
+        of_change, of_earlier = np.zeros(nv), np.zeros(nv)
+        velocities = slice(nv, 2 * nv)
         by_inputs: list[Real] = []
         by_parameters: Real | float = 0.0
         differenced = kinked = 0
@@ -125,11 +133,18 @@ class _Backward:
             for k, state in reversed(list(enumerate(states, first))):
                 self._simulation.restore(state)
                 self._give(k)
-                found = self._simulation.derivatives(self._inputs, self._parameters)
+                found = self._simulation.derivatives(self._inputs, self._parameters, expected=expects)
+                adjoint[velocities] += of_change
                 by_inputs.append(found.B.T @ adjoint)
                 by_parameters = by_parameters + found.P.T @ adjoint
                 share, by_state = self._share(k)
+                before, of_expected = of_change, found.E.T @ adjoint if expects else np.zeros(nv)
+                last, earlier = (state[name] for name in MEMORY)
+                follows = (last * earlier > 0.0) * of_expected
+                smaller = np.abs(last) <= np.abs(earlier)
+                of_change, of_earlier = follows * smaller + of_earlier, follows * ~smaller
                 adjoint = found.A.T @ adjoint + by_state
+                adjoint[velocities] -= before
                 total += share
                 differenced += found.method == DIFFERENCES
                 kinked += bool(found.kinks)
@@ -139,7 +154,7 @@ class _Backward:
             qpos=self._qpos,
             qvel=self._qvel,
             by_inputs=np.array(by_inputs[::-1]),
-            by_start=adjoint,
+            by_start=self._folded(adjoint),
             by_parameters=np.asarray(by_parameters),
             inputs=found.inputs,
             states=found.states,
@@ -176,8 +191,7 @@ class _Backward:
             self._simulation.give(name, table[k])
 
     def _share(self, k: int) -> tuple[float, Real]:
-        """The share of the state after k steps in the cost, and its derivatives (nx,); of the start by independent
-        dofs, whose followers follow."""
+        """The share of the state after k steps in the cost, and its derivatives (nx,)."""
         q, v = self._qpos[k], self._qvel[k]
         nv = len(v)
         found = self._cost(k, q, v)
@@ -185,16 +199,26 @@ class _Backward:
         if isinstance(found, tuple):
             by[:nv], by[nv : 2 * nv] = found[1], found[2]
             return float(found[0]), by
-        for n in self._model.independent_dof.tolist() if k == 0 else range(nv):
+        for n in range(nv):
             change = np.zeros(nv)
             change[n] = _CHANGE
-            for place, up, down in (
-                (n, (self._tangent.moved(q, change), v), (self._tangent.moved(q, -change), v)),
-                (nv + n, (q, v + change), (q, v - change)),
-            ):
-                ends = [(np.array(x), np.array(y)) for x, y in (up, down)]
-                if k == 0:
-                    for end in ends:
-                        follow_leaders(self._model, *end)
-                by[place] = (self._cost(k, *ends[0]) - self._cost(k, *ends[1])) / (2 * _CHANGE)
+            up, down = (self._cost(k, self._tangent.moved(q, sign * change), v) for sign in (1.0, -1.0))
+            by[n] = (up - down) / (2 * _CHANGE)
+            by[nv + n] = (self._cost(k, q, v + change) - self._cost(k, q, v - change)) / (2 * _CHANGE)
         return float(found), by
+
+    def _folded(self, adjoint: Real) -> Real:
+        """The adjoint (nx,) of the start, in which followers of eliminated couplings follow."""
+        model, q, v = self._model, self._qpos[0], self._qvel[0]
+        made, nv = adjoint.copy(), len(v)
+        for follower, leader, p in zip(
+            model.coupling_follower, model.coupling_leader, model.coupling_polynomial, strict=True
+        ):
+            if leader >= 0:
+                x = q[model.dof_coord[leader]]
+                slope = p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]))
+                bend = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4])
+                made[leader] += slope * adjoint[follower] + bend * v[leader] * adjoint[nv + follower]
+                made[nv + leader] += slope * adjoint[nv + follower]
+            made[follower] = made[nv + follower] = 0.0
+        return made

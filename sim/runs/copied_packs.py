@@ -15,7 +15,7 @@ from artsim.sim.foundation.rotations import Real
 from artsim.sim.run_data.run_records import CROWDED, STOP_REASON, Rows
 from artsim.sim.runs.controls import VALUES, Controls
 from artsim.sim.runs.copied_equations import CopiedEquations
-from artsim.sim.runs.copied_steps import Ends, Starts, empty_ends, next_inputs
+from artsim.sim.runs.copied_steps import MEMORY, Ends, Starts, empty_ends, next_inputs
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.pack import Pack
 from artsim.sim.runs.packable import pack_width
@@ -43,6 +43,7 @@ class CopiedPacks:
         self._start: Callable[[], None]
         self._state: tuple[Real, Real, Real]
         self.inputs: Mapping[str, Real] = {}
+        self.memory: Mapping[str, Real] = {}
         self._room, self._entry = _FEW, np.zeros((1, 2), np.int64)
         unvaried_arrays = self._fleet.arrays_of_pack[0]
         self._unvaried = {name: values.copy() for name, values in unvaried_arrays.items() if name != "contact.memory"}
@@ -181,9 +182,9 @@ class CopiedPacks:
 
     def _fill(self, starts: Starts) -> None:
         """Write the starts into their tables, and have the kernel load them."""
-        loads = [*self._memory, *(self._starts[name] for name in (*_STATE, *starts.inputs))]
+        loads = [*self._memory, *(self._starts[name] for name in (*_STATE, *starts.inputs, *starts.memory))]
         states = {"qpos": starts.qpos, "qvel": starts.qvel, "activation": starts.activation}
-        for name, values in {**states, **starts.inputs}.items():
+        for name, values in {**states, **starts.inputs, **starts.memory}.items():
             self._starts[name].write(self._filled(values))
         for k, load in enumerate(loads):
             self._trials.before[k] = load.pointers
@@ -192,6 +193,9 @@ class CopiedPacks:
     def _begin_anew(self) -> None:
         """Go back to the robot's own state and properties."""
         self._start()
+        arrays = self._fleet.arrays_of_pack[0]
+        found = {name: arrays[f"PackState.{name}"] for name in MEMORY}
+        self.memory = {name: np.array(values[..., 0] if self._lanes > 1 else values) for name, values in found.items()}
         self._remember()
 
     def _remember(self) -> None:
@@ -205,8 +209,9 @@ class CopiedPacks:
         arrays, inputs, entry, counters = self._fleet.arrays_of_pack
         group, lanes = np.zeros(1, np.int64), self._lanes
         states = {name: arrays.pop(f"PackState.{name}") for name in _STATE}
+        changes = {name: arrays[f"PackState.{name}"] for name in MEMORY}
         self._memory = [_Table(group, place, 1) for place in (*arrays.values(), *inputs.values())]
-        self._starts = {name: _Table(group, place, self._room, lanes) for name, place in states.items()}
+        self._starts = {name: _Table(group, place, self._room, lanes) for name, place in {**states, **changes}.items()}
         self._starts |= {name: _Table(group, place, self._room, -lanes) for name, place in inputs.items()}
         self._kept = [_Table(group, place, self._room, lanes, kept=True) for place in states.values()]
         self._alive = _Table(group, arrays["tally.alive"], self._room, kept=True)
@@ -247,4 +252,5 @@ def _part(starts: Starts, rows: Array, *, varied: bool) -> Starts:
     """Some of the starts; without their properties unless these are varied."""
     inputs = {name: values[rows] for name, values in starts.inputs.items()}
     factors = {name: values[rows] for name, values in starts.factors.items()} if varied else {}
-    return Starts(starts.qpos[rows], starts.qvel[rows], starts.activation[rows], inputs, factors)
+    memory = {name: values[rows] for name, values in starts.memory.items()}
+    return Starts(starts.qpos[rows], starts.qvel[rows], starts.activation[rows], inputs, factors, memory)

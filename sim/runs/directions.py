@@ -33,6 +33,10 @@ class Copies(Protocol):
         """The inputs of the step by name."""
 
     @property
+    def memory(self) -> Mapping[str, Real]:
+        """The changes of velocities in the steps before, by name of MEMORY."""
+
+    @property
     def equations(self) -> CopiedEquations | None:
         """The equations of the step; None where its copies are not in a pack."""
 
@@ -47,10 +51,14 @@ class Copies(Protocol):
         """The states of the rows of these steps."""
 
 
+EXPECTED = "expected"
+"""The change of velocities that the midpoint integrator expects (stepping/midpoint.py: expected_change)."""
+
+
 class Column(NamedTuple):
     """A direction of differences: of the state, of an input or of a property."""
 
-    of: str  # "qpos", "qvel", "activation", a name of VALUES or of VARIED and PLACED
+    of: str  # "qpos", "qvel", "activation", EXPECTED, a name of VALUES or of VARIED and PLACED
     entry: tuple[int, ...]
     name: str
     size: float = 1.0  # change per STEP, in the entry's unit
@@ -68,7 +76,7 @@ class Directions:
         """The starts of steps along columns, one for each, or of the step itself (None)."""
         plan, count = self.copies.plan, len(chosen)
         qpos, qvel, activation = (np.repeat(values[None], count, axis=0) for values in self.copies.state)
-        inputs, factors = dict[str, Real](), dict[str, Real]()
+        inputs, factors, memory = dict[str, Real](), dict[str, Real](), dict[str, Real]()
         along = np.zeros_like(qvel)
         rows: dict[str, list[tuple[int, int]]] = {}
         for row, n in enumerate(chosen):
@@ -80,6 +88,11 @@ class Directions:
                 place = along
             elif of in ("qvel", "activation"):
                 place = qvel if of == "qvel" else activation
+            elif of == EXPECTED:
+                memory = {name: np.repeat(values[None], count, axis=0) for name, values in self.copies.memory.items()}
+                for values in memory.values():
+                    values[those, entries] += changes[those]
+                continue
             elif of in VALUES:
                 place = inputs[of] = np.repeat(self.copies.inputs[of][None], count, axis=0)
             else:
@@ -90,7 +103,7 @@ class Directions:
             qpos = self.copies.tangent.moved(qpos, along)
         if rows:
             follow_leaders(plan.robot.model, qpos, qvel)
-        return Starts(qpos, qvel, activation, inputs, factors)
+        return Starts(qpos, qvel, activation, inputs, factors, memory)
 
 
 def _flat_entry(plan: Plan, column: Column) -> int:

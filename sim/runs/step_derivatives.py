@@ -22,7 +22,7 @@ from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import Ends
-from artsim.sim.runs.directions import Column, Copies, Directions
+from artsim.sim.runs.directions import EXPECTED, Column, Copies, Directions
 from artsim.sim.runs.implicit_slopes import Refused, Slopes, implicit_slopes, reason_against
 from artsim.sim.runs.one_sided_slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.patterns import is_of_base
@@ -52,6 +52,7 @@ class StepDerivatives:
     A: Real  # (nx, nx)
     B: Real  # (nx, nu)
     P: Real  # (nx, np)
+    E: Real  # (nx, nv) by the changes of velocities that the step expects; (nx, 0) unless asked for
     C: Real  # (ny, nx) of outputs, which a linear model has
     D: Real  # (ny, nu)
     states: tuple[str, ...]  # names of the rows, and of the columns of A: "q:elbow", "v:elbow", "a:biceps"
@@ -123,7 +124,7 @@ class StepDerivatives:
 
 
 def step_derivatives(
-    copies: Copies, inputs: Sequence[str], parameters: Sequence[str], *, reduced: bool, step: float, method: str | None = None
+    copies: Copies, inputs: Sequence[str], parameters: Sequence[str], *, reduced: bool, step: float, method: str | None = None, expected: bool = False
 ) -> StepDerivatives:
     """The derivatives of the step that a run would take next.
 
@@ -132,6 +133,7 @@ def step_derivatives(
         parameters: names of VARIED and PLACED, or one part's: "mass", "mass:forearm".
         step: of differences [rad, m, rad/s, m/s].
         method: IMPLICIT or DIFFERENCES; None: the first where the step follows its equations.
+        expected: also by the changes of velocities that the step expects, of which the midpoint integrator makes use.
 
     Raises:
         UsageError: an unknown input, parameter or method, a step that is not positive, or one that does not follow its
@@ -145,11 +147,12 @@ def step_derivatives(
     kept, names = _state_columns(plan, reduced=reduced)
     of_inputs = input_columns(plan, inputs, reduced=reduced)
     of_parameters = parameter_columns(plan, parameters)
-    columns = [column for column in kept if column is not None] + of_inputs + of_parameters
+    of_changes = [Column(EXPECTED, (k,), f"expected:{plan.robot.dofs[k]}") for k in range(plan.robot.nv * expected)]
+    columns = [column for column in kept if column is not None] + of_inputs + of_parameters + of_changes
     work = _found(copies, columns, step, method)
     rows = _rows(plan, reduced=reduced)
     there = [column is not None for column in kept]
-    whole = np.array(there + [True] * (len(of_inputs) + len(of_parameters)), bool)
+    whole = np.array(there + [True] * (len(of_inputs) + len(of_parameters) + len(of_changes)), bool)
     slopes = np.zeros((3, len(rows) + len(copies.outputs), len(whole)))
     told = [*rows, *range(2 * plan.robot.nv + len(plan.activation), len(work.slopes[0]))]
     slopes[:, :, whole] = np.stack(work.slopes)[:, told]
@@ -158,20 +161,22 @@ def step_derivatives(
     error = np.zeros(len(whole))
     error[whole] = work.error
     nx, nu = len(names), len(of_inputs)
+    told_columns = nx + nu + len(of_parameters)
     slopes, outputs = slopes[:, :nx], slopes[0, nx:]
     return StepDerivatives(
         A=slopes[0, :, :nx],
         B=slopes[0, :, nx : nx + nu],
-        P=slopes[0, :, nx + nu :],
+        P=slopes[0, :, nx + nu : nx + nu + len(of_parameters)],
+        E=slopes[0, :, nx + nu + len(of_parameters) :],
         C=outputs[:, :nx],
         D=outputs[:, nx : nx + nu],
         states=names,
         inputs=tuple(column.name for column in of_inputs),
         parameters=tuple(column.name for column in of_parameters),
-        forward=slopes[1],
-        backward=slopes[2],
-        side=side,
-        error=error,
+        forward=slopes[1, :, :told_columns],
+        backward=slopes[2, :, :told_columns],
+        side=side[:told_columns],
+        error=error[:told_columns],
         outputs=copies.outputs,
         active=work.active,
         kinks=work.kinks,
