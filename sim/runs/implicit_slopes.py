@@ -189,8 +189,10 @@ class _System(NamedTuple):
             rows[first] += (changes.slope[first] - changes.shifting[first]) * speed
             rows[own] = -impulse[first] * (np.outer(t, changes.slope[first]) + mu * across / speed)
         stiff = self.matrix.copy()
-        diagonal = np.flatnonzero(self.holds) + nu
-        J = self.solution.jacobian[self.holds]
+        presses = self.holds.copy()
+        presses[[slide[0] for slide in self.slides]] = True
+        diagonal = np.flatnonzero(presses) + nu
+        J = self.solution.jacobian[presses]
         own = np.einsum("ij,ji->i", J, np.linalg.solve(self.solution.system, J.T)) if len(J) else np.zeros(0)
         stiff[diagonal, diagonal] += _YIELD * own
         try:
