@@ -15,7 +15,7 @@ from artsim.sim.runs.copied_steps import Ends, Starts
 from artsim.sim.runs.pack import Pack
 from artsim.sim.stepping.equations import ROWS, SHAPES, Equations
 
-_PER_ROW = ("gap", "cfm", "lower", "upper", "slope", "shifting")
+_PER_ROW = ("gap", "cfm", "lower", "upper", "slope", "shifting", "miss", "rate")
 
 
 class Solution(NamedTuple):
@@ -23,7 +23,9 @@ class Solution(NamedTuple):
 
     next: Real  # (nu,) u⁺
     impulse: Real  # (m,) λ
-    cone: Array  # (m,) as in Rows
+    kind: Array  # (m,) as in Rows, with the two below
+    part: Array
+    cone: Array
     system: Real  # (nu, nu) M̂
     jacobian: Real  # (m, nu) J
     nearest: float  # as in Equations
@@ -41,6 +43,8 @@ class Tables(NamedTuple):
     upper: Real
     slope: Real
     shifting: Real
+    miss: Real
+    rate: Real
 
 
 class InPack(Protocol):
@@ -136,7 +140,7 @@ class CopiedEquations:
         found, m = self._equations, self.rows
         impulse = self._of_lane(found.impulse)[:m]
         matrices = self._system, self._jacobian
-        return Solution(self.next, impulse, self._cone, *matrices, self._nearest, self._follows, self._end)
+        return Solution(self.next, impulse, found.kind[:m], found.part[:m], self._cone, *matrices, self._nearest, self._follows, self._end)
 
     # -------------------------------------------------------------- the record
 

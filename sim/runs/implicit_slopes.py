@@ -4,14 +4,16 @@ The velocities u⁺ and the impulses λ of a step fulfil, for its state, inputs 
 
     M̂ (u⁺ - u) - h (τ - b) - Jᵀ λ = 0                                          the balance
     g = J u⁺ + bias + cfm λ = 0                    of rows that hold           the gaps
+    C(q ⊕ h v⁺) = 0                                of rows that are aimed, such as those of loops
     λ = its bound                                  of rows at a bound, or that exert nothing
     g = 0                                          of contacts that stick
     g_n = (μ - s) |g_t|,  λ_t = -μ λ_n g_t / |g_t|  of contacts that slide; s: De Saxcé's shift, μ for Coulomb's law
 
 and so do their derivatives. Those by u⁺ and λ at fixed x are matrices that the step has. Those by x at fixed u⁺ and λ,
 in which contacts, frames, moment arms and forces of equipment move, are central differences of the equations alone
-(stepping/find_equations.py), which no solution with its rounding and its kinks enters: they are true to some 1e-9. What a step settles by solving again, such as the aims of loops that miss, does not fulfil these equations: the
-solution is compared with them first.
+(stepping/find_equations.py), which no solution with its rounding and its kinks enters: they are true to some 1e-9. What
+a step settles by solving again otherwise, such as a bias at the midpoint of a fast turn, does not fulfil these
+equations: the solution is compared with them first.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.tangent import moved
+from artsim.sim.constraints.row import MISSED
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.run_data.run_records import NOT_CONVEX
@@ -91,15 +94,19 @@ def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: R
             continue
         if system is None:
             _check(plan, directions, equations.solution, tables)
-            system = _system(equations.solution, Tables(*(values[0] for values in tables)))
+            aimed = (tables.miss != 0.0).any(axis=0)
+            system = _system(equations.solution, Tables(*(values[0] for values in tables)), aimed)
         up, down = (Tables(*(values[k : k + len(those)] for values in tables)) for k in (1, 1 + len(those)))
         for place, a, b in zip(changes, up, down, strict=True):
             place[:, those] = (a - b).T / (2.0 * near)
         bent[those], error[those] = _curvature(tables, near, ~(system.at_lower | system.at_upper))
     if system is None:
         raise Refused("rows that come and go beside the state")
+    tangents = _tangents(plan, equations.next)
+    if system.aimed.any():
+        _aim(plan, directions, system, changes, tangents)
     response, noise = system.solve(changes)
-    slopes = _ends(plan, directions, equations.next, response)
+    slopes = _ends(plan, directions, response, tangents)
     size = np.abs(slopes).max(axis=0, initial=0.0)
     error = error * size + noise / change
     return Slopes(slopes, bent | (error > _ACCURATE * np.maximum(1.0, size)), error)
@@ -169,6 +176,8 @@ class _System(NamedTuple):
     holds: Array  # (m,) True for rows of whose gap the equation is
     at_lower: Array
     at_upper: Array
+    rate: Real  # (m,) as in Rows
+    aimed: Array  # (m,) True for rows that hold of whose miss the equation is
     slides: list[tuple[int, int, float, float, Real, float]]  # first row, rows, μ, s, t (k,), |g_t|
 
     def solve(self, changes: Tables) -> tuple[Real, float]:
@@ -178,6 +187,7 @@ class _System(NamedTuple):
         right[:nu] = -changes.balance
         rows = right[nu:]
         rows[self.holds] = -changes.gap[self.holds]
+        rows[self.aimed] = -changes.miss[self.aimed]
         rows[self.at_lower] = changes.lower[self.at_lower]
         rows[self.at_upper] = changes.upper[self.at_upper]
         impulse = self.solution.impulse
@@ -194,7 +204,7 @@ class _System(NamedTuple):
         diagonal = np.flatnonzero(presses) + nu
         J = self.solution.jacobian[presses]
         own = np.einsum("ij,ji->i", J, np.linalg.solve(self.solution.system, J.T)) if len(J) else np.zeros(0)
-        stiff[diagonal, diagonal] += _YIELD * own
+        stiff[diagonal, diagonal] += _YIELD * (own + 0.01 * own.max(initial=0.0))
         try:
             inverse = np.linalg.inv(stiff)
         except np.linalg.LinAlgError:
@@ -207,7 +217,7 @@ class _System(NamedTuple):
         return found[:nu], float((np.abs(inverse[:nu]) @ (_EPSILON * _terms(self.solution))).max(initial=0.0))
 
 
-def _system(solution: Solution, at: Tables) -> _System:
+def _system(solution: Solution, at: Tables, aimed: Array) -> _System:
     """The system at a solution. Raises Refused where a row is at the edge of two states."""
     nu, m = len(solution.next), len(solution.impulse)
     matrix = np.zeros((nu + m, nu + m))
@@ -238,7 +248,9 @@ def _system(solution: Solution, at: Tables) -> _System:
             raise Refused("contacts that just begin to slide")
         else:
             slides.append((first, size, mu, shift, gap[own] / speed, speed))
-    if np.abs(gap[holds]).max(initial=0.0) > fulfilled:
+    aimed = aimed & holds
+    missed = float(np.abs(at.miss[aimed]).max(initial=0.0)) > MISSED
+    if missed or np.abs(gap[holds & ~aimed]).max(initial=0.0) > fulfilled:
         raise Refused("targets that follow the velocities found")
     equation = nu + np.flatnonzero(holds)
     matrix[equation, :nu] = solution.jacobian[holds]
@@ -249,8 +261,7 @@ def _system(solution: Solution, at: Tables) -> _System:
         _add_sliding(matrix, solution, at, nu, (first, size, mu, shift, t, speed))
         if abs(gap[first] - (mu - shift) * speed) > fulfilled:
             raise Refused("targets that follow the velocities found")
-    lower = np.zeros(m, bool) | at_lower
-    return _System(solution, matrix, holds, lower, at_upper, slides)
+    return _System(solution, matrix, holds, at_lower, at_upper, at.rate, aimed, slides)
 
 
 def _add_sliding(
@@ -269,26 +280,47 @@ def _add_sliding(
     matrix[nu + own, nu + first] = mu * t
 
 
+def _aim(plan: Plan, directions: Directions, system: _System, changes: Tables, tangents: tuple[Real, Real]) -> None:
+    """Enter the equations of aimed rows: that their error vanishes where the velocities lead, but for the part that is
+    to remain. Their derivatives by u⁺ are those by the coordinates at the end, as are those by q."""
+    solution, model, h = system.solution, plan.robot.model, plan.dt
+    dofs, nu = model.independent_dof, len(solution.next)
+    columns = {column.entry[0]: n for n, column in enumerate(directions.columns) if column.of == "qpos"}
+    start, right = (T[np.ix_(dofs, dofs)] for T in tangents)
+    by_start = changes.miss[np.ix_(system.aimed, [columns[int(k)] for k in dofs])]
+    remains = 1.0 - h * system.rate[system.aimed, None]
+    by_end = (by_start + remains * solution.jacobian[system.aimed]) @ np.linalg.inv(start)
+    rows = nu + np.flatnonzero(system.aimed)
+    system.matrix[rows] = 0.0
+    system.matrix[rows, :nu] = h * by_end @ right
+
+
 # ------------------------------------------------------------------ the end of the step
 
 
-def _ends(plan: Plan, directions: Directions, u: Real, response: Real) -> Real:
-    """Derivatives (2 nv, columns) of q⁺ = q ⊕ h v⁺ and v⁺, from those of u⁺."""
+def _tangents(plan: Plan, u: Real) -> tuple[Real, Real]:
+    """Derivatives (nv, nv) of q⁺ = q ⊕ h v⁺ by q, and by h v⁺."""
     model, h = plan.robot.model, plan.dt
-    v, change = _full(model, u), _full(model, response)
-    moves = h * change
-    start = np.zeros_like(moves)
-    for n, column in enumerate(directions.columns):
-        if column.of == "qpos":
-            start[column.entry[0], n] = 1.0
-    start = _full(model, start[model.independent_dof])
+    v = _full(model, u)
+    start, right = np.eye(len(v)), np.eye(len(v))
     for i in range(1, len(model.body_parent)):
         if model.joint_type[i] in (BALL, FREE):
             k = int(model.body_dof[i]) + (3 if model.joint_type[i] == FREE else 0)
-            turn, right = _exponential(h * v[k : k + 3])
-            moves[k : k + 3] = right @ moves[k : k + 3]
-            start[k : k + 3] = turn.T @ start[k : k + 3]
-    return np.concatenate([start + moves, change])
+            turn, right[k : k + 3, k : k + 3] = _exponential(h * v[k : k + 3])
+            start[k : k + 3, k : k + 3] = turn.T
+    return start, right
+
+
+def _ends(plan: Plan, directions: Directions, response: Real, tangents: tuple[Real, Real]) -> Real:
+    """Derivatives (2 nv, columns) of q⁺ and v⁺, from those of u⁺."""
+    model, (start, right) = plan.robot.model, tangents
+    change = _full(model, response)
+    before = np.zeros_like(change)
+    for n, column in enumerate(directions.columns):
+        if column.of == "qpos":
+            before[column.entry[0], n] = 1.0
+    before = _full(model, before[model.independent_dof])
+    return np.concatenate([start @ before + plan.dt * right @ change, change])
 
 
 def _exponential(x: Real) -> tuple[Real, Real]:

@@ -45,6 +45,8 @@ class Equations(NamedTuple):
     upper: Lanes2
     slope: Lanes2
     shifting: Lanes2
+    miss: Lanes2  # (groups, rows) of aimed rows where the velocities lead, as in Rows; 0 of others
+    rate: Lanes2
 
 
 def equations_of_packs(needs: PackFeatures) -> Entry:

@@ -19,6 +19,7 @@ from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.run_records import ALL_ROWS, LASTING_ROWS, WEIGHED, Rows, RunBundle, Step
 from artsim.sim.run_data.scratch import SolverBundle
+from artsim.sim.stepping.aims import are_aimed, find_misses
 from artsim.sim.stepping.equations import ROWS, SHAPES, Equations
 from artsim.sim.stepping.retries import start_search
 from artsim.sim.stepping.sleeping import begin_asleep
@@ -67,7 +68,10 @@ def find_equations(
     _gaps(rows, equations)
     if equations.group[0] == 0:
         _matrices(robot.model, robot.data, rows, equations)
+    _lead(robot, run, equations)
+    if equations.group[0] == 0:
         _look_at_limits(robot, run, equipment, equations)
+    _misses(robot, run, rows, equipment, equations)
 
 
 @inlined
@@ -170,15 +174,36 @@ def _matrices(model: Model, data: Workspace, rows: Rows, equations: Equations) -
             jacobian[n, rows.column[e]] += rows.value[e]
 
 
+@inlined
+def _lead(robot: RobotBundle, run: RunBundle, equations: Equations) -> None:
+    """Set the velocities at the step's end to those of the solution."""
+    for a in range(run.step.next.shape[0]):
+        run.step.next[a] = equations.next[a]
+    set_end_velocities(robot.model, robot.data, run)
+
+
+@inlined
+def _misses(
+    robot: RobotBundle, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None, equations: Equations
+) -> None:
+    """The misses of the group's rows."""
+    group, one = equations.group[0], like(1.0, robot.data)
+    aimed = are_aimed(robot.model, run.inputs, equipment)
+    if aimed and rows.number[ALL_ROWS] > 0:
+        find_misses(robot, run, rows, equipment, one)
+    for n in range(rows.number[ALL_ROWS]):
+        equations.rate[group, n] = rows.rate[n]
+        equations.miss[group, n] = zero_like(one)
+        if aimed and n < rows.number[LASTING_ROWS]:
+            equations.miss[group, n] = rows.miss[rows.place[n]]
+
+
 @njit
 def _look_at_limits(
     robot: RobotBundle, run: RunBundle, equipment: EquipmentBundle | None, equations: Equations
 ) -> None:
     """equations.nearest, at the velocities of the solution."""
     step, nv = run.step, robot.model.dof_body.shape[0]
-    for a in range(step.next.shape[0]):
-        step.next[a] = equations.next[a]
-    set_end_velocities(robot.model, robot.data, run)
     zero = like(0.0, robot.data)
     nearest = zero - math.inf
     for k in range(nv):
