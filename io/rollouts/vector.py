@@ -317,6 +317,7 @@ class VectorSimulation(Stepped):
         *,
         reduced: bool = False,
         step: float = STEP,
+        method: str | None = None,
     ) -> list[StepDerivatives]:
         """Derivatives of the step that each of some robots, as in `reset`, would take now, as
         artsim.Simulation.derivatives gives them; `inputs` are by default the action. Nothing changes.
@@ -336,7 +337,8 @@ class VectorSimulation(Stepped):
         found = []
         for robot in chosen.tolist():
             self._copies.begin_in(self._fleet, robot)
-            found.append(step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step))
+            given = self._copies, wanted, parameters
+            found.append(step_derivatives(*given, reduced=reduced, step=step, method=method))
         return found
 
     # ------------------------------------------------------------------ snapshots

@@ -304,6 +304,8 @@ class Simulation(Stepped):
         *,
         reduced: bool = False,
         step: float = STEP,
+        method: str | None = None,
+        expected: bool = False,
     ) -> StepDerivatives:
         """Derivatives of the step that `step()` would take now; the simulation stays as it is.
 
@@ -316,6 +318,9 @@ class Simulation(Stepped):
                 "friction" is a factor of all contacts' coefficients.
             reduced: leave out dofs that follow others.
             step: of the differences [rad, m, rad/s, m/s].
+            method: "implicit", by the implicit function theorem at the step's solution, or "differences" of steps; None:
+                the first where it can be. The result's `method` and `reason` tell.
+            expected: also by the changes of velocities that the midpoint integrator expects from the last two steps, `E`.
 
         Of a Python controller's answer there are no derivatives: it is held. Raises UsageError: an unknown name;
         StoppedError: the step stops.
@@ -325,7 +330,8 @@ class Simulation(Stepped):
             self._copies = self._copies_of(plan)
         self._copies.begin(self._simulation)
         wanted = (action_of(plan),) if inputs is None else inputs
-        return step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step)
+        given = self._copies, wanted, parameters
+        return step_derivatives(*given, reduced=reduced, step=step, method=method, expected=expected)
 
     @staticmethod
     def _copies_of(plan: Plan) -> CopiedSteps | CopiedPacks:

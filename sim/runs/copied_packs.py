@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,10 +12,12 @@ from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
-from artsim.sim.run_data.run_records import CROWDED, STOP_REASON
+from artsim.sim.run_data.run_records import CROWDED, STOP_REASON, Rows
 from artsim.sim.runs.controls import VALUES, Controls
-from artsim.sim.runs.copied_steps import Ends, Starts, empty_ends, next_inputs
+from artsim.sim.runs.copied_equations import CopiedEquations
+from artsim.sim.runs.copied_steps import MEMORY, Ends, Starts, empty_ends, next_inputs
 from artsim.sim.runs.fleet import Fleet
+from artsim.sim.runs.pack import Pack
 from artsim.sim.runs.packable import pack_width
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.row_states import RowStates, lane_states
@@ -41,10 +43,12 @@ class CopiedPacks:
         self._start: Callable[[], None]
         self._state: tuple[Real, Real, Real]
         self.inputs: Mapping[str, Real] = {}
-        self._room = _FEW
+        self.memory: Mapping[str, Real] = {}
+        self._room, self._entry = _FEW, np.zeros((1, 2), np.int64)
         unvaried_arrays = self._fleet.arrays_of_pack[0]
         self._unvaried = {name: values.copy() for name, values in unvaried_arrays.items() if name != "contact.memory"}
         self._connect()
+        self.equations = CopiedEquations(self)
 
     def begin(self, run: Simulation) -> None:
         """Take the state of a run, its memory and the inputs of its next step; a Python controller's answer is held."""
@@ -76,13 +80,50 @@ class CopiedPacks:
     def step(self, starts: Starts) -> Ends:
         """The ends of n copies. Raises StoppedError where a copy stops."""
         ends = empty_ends(starts, 0)
+        for rows, part in self.parts(starts):
+            self._take(part)
+            for place, kept in zip(ends, self._kept, strict=False):
+                place[rows] = kept.read(len(rows))
+        return ends
+
+    def parts(self, starts: Starts) -> Iterator[tuple[Array, Starts]]:
+        """The starts that one call can take, with their numbers: all with the run's properties, and 8 with others."""
         varied = self._varied(starts)
         for rows in [np.flatnonzero(~varied), *self._in_groups(np.flatnonzero(varied))]:
             if len(rows):
-                self._take(_part(starts, rows, varied=bool(varied[rows[0]])))
-                for place, kept in zip(ends, self._kept, strict=False):
-                    place[rows] = kept.read(len(rows))
-        return ends
+                yield rows, _part(starts, rows, varied=bool(varied[rows[0]]))
+
+    @property
+    def solved(self) -> tuple[Pack, Rows]:
+        """The pack, with the results of the step that its lanes took last, and its rows."""
+        return self._fleet.first_pack, self._fleet.found_rows[0]
+
+    def make_room(self, groups: int) -> tuple[Array, Array]:
+        """Make room for groups of starts. Returns the number of the group that is taken, and the pack's entry, which
+        is another array once the pack has been connected anew."""
+        if groups > self._room:
+            self._room = 2 * groups
+            self._connect()
+            self._begin_anew()
+        return self._trials.group, self._entry
+
+    def run_instead(self, entry: Array, starts: Starts) -> bool:
+        """Run another kernel (1, 2) of the pack in place of its step from starts of one part; False where contacts lack
+        room."""
+        groups = -(-len(starts.qpos) // self._lanes)
+        self.make_room(groups)
+        if starts.factors:
+            self._vary(starts)
+        try:
+            self._fill(starts)
+            self._trials.number[GROUPS], self._trials.group[0] = groups, 0
+            self._trials.take[:] = entry
+            self._call()
+            return bool(self._trials.counters[STOP_REASON] != CROWDED)
+        finally:
+            self._trials.take[:] = self._entry
+            if starts.factors:
+                self._begin_anew()
 
     def told(self, starts: Starts) -> list[RowStates]:
         """The states of the rows of n copies."""
@@ -109,14 +150,9 @@ class CopiedPacks:
         """Take the steps of copies; those with properties of their own are of one group. More room for contacts is made
         where they need it."""
         groups = -(-len(starts.qpos) // self._lanes)
-        if groups > self._room:
-            self._room = 2 * groups
-            self._connect()
-            self._begin_anew()
+        self.make_room(groups)
         if starts.factors:
-            self._start()
-            self._fleet.vary(np.arange(self._lanes), {k: self._filled(v) for k, v in starts.factors.items()})
-            self._remember()
+            self._vary(starts)
         try:
             self._fill(starts)
             self._trials.number[GROUPS], self._trials.group[0] = groups, 0
@@ -133,6 +169,12 @@ class CopiedPacks:
             if starts.factors:
                 self._begin_anew()
 
+    def _vary(self, starts: Starts) -> None:
+        """Have the lanes begin with the properties of starts."""
+        self._start()
+        self._fleet.vary(np.arange(self._lanes), {k: self._filled(v) for k, v in starts.factors.items()})
+        self._remember()
+
     def _filled(self, values: Array) -> Array:
         """Values of copies, the last one repeated in the lanes that are left."""
         left = -len(values) % self._lanes
@@ -140,9 +182,9 @@ class CopiedPacks:
 
     def _fill(self, starts: Starts) -> None:
         """Write the starts into their tables, and have the kernel load them."""
-        loads = [*self._memory, *(self._starts[name] for name in (*_STATE, *starts.inputs))]
+        loads = [*self._memory, *(self._starts[name] for name in (*_STATE, *starts.inputs, *starts.memory))]
         states = {"qpos": starts.qpos, "qvel": starts.qvel, "activation": starts.activation}
-        for name, values in {**states, **starts.inputs}.items():
+        for name, values in {**states, **starts.inputs, **starts.memory}.items():
             self._starts[name].write(self._filled(values))
         for k, load in enumerate(loads):
             self._trials.before[k] = load.pointers
@@ -151,6 +193,9 @@ class CopiedPacks:
     def _begin_anew(self) -> None:
         """Go back to the robot's own state and properties."""
         self._start()
+        arrays = self._fleet.arrays_of_pack[0]
+        found = {name: arrays[f"PackState.{name}"] for name in MEMORY}
+        self.memory = {name: np.array(values[..., 0] if self._lanes > 1 else values) for name, values in found.items()}
         self._remember()
 
     def _remember(self) -> None:
@@ -164,14 +209,16 @@ class CopiedPacks:
         arrays, inputs, entry, counters = self._fleet.arrays_of_pack
         group, lanes = np.zeros(1, np.int64), self._lanes
         states = {name: arrays.pop(f"PackState.{name}") for name in _STATE}
+        changes = {name: arrays[f"PackState.{name}"] for name in MEMORY}
         self._memory = [_Table(group, place, 1) for place in (*arrays.values(), *inputs.values())]
-        self._starts = {name: _Table(group, place, self._room, lanes) for name, place in states.items()}
+        self._starts = {name: _Table(group, place, self._room, lanes) for name, place in {**states, **changes}.items()}
         self._starts |= {name: _Table(group, place, self._room, -lanes) for name, place in inputs.items()}
         self._kept = [_Table(group, place, self._room, lanes, kept=True) for place in states.values()]
         self._alive = _Table(group, arrays["tally.alive"], self._room, kept=True)
         after = np.array([table.pointers for table in (*self._kept, self._alive)])
         before = np.zeros((len(self._memory) + len(self._starts), 2), np.int64)
-        self._trials = Trials(np.zeros(2, np.int64), group, before, entry, after, counters)
+        self._entry = entry
+        self._trials = Trials(np.zeros(2, np.int64), group, before, entry.copy(), after, counters)
         self._call = bind(TAKE_TRIALS, 1, self._trials)
 
 
@@ -205,4 +252,5 @@ def _part(starts: Starts, rows: Array, *, varied: bool) -> Starts:
     """Some of the starts; without their properties unless these are varied."""
     inputs = {name: values[rows] for name, values in starts.inputs.items()}
     factors = {name: values[rows] for name, values in starts.factors.items()} if varied else {}
-    return Starts(starts.qpos[rows], starts.qvel[rows], starts.activation[rows], inputs, factors)
+    memory = {name: values[rows] for name, values in starts.memory.items()}
+    return Starts(starts.qpos[rows], starts.qvel[rows], starts.activation[rows], inputs, factors, memory)

@@ -23,6 +23,10 @@ from artsim.sim.runs.varied import VariedArrays
 from artsim.sim.stepping.packs import LANE_GAINS
 
 
+MEMORY = "change", "earlier_change"
+"""Fields of State by which the midpoint integrator expects a change of velocities."""
+
+
 class Ends(NamedTuple):
     """The states of n copies at the end of their step, and outputs of it."""
 
@@ -40,6 +44,7 @@ class Starts(NamedTuple):
     activation: Real  # (n, nact)
     inputs: Mapping[str, Real]  # by name of VALUES (n, entries)
     factors: Mapping[str, Real]  # as Variations has them (n, …)
+    memory: Mapping[str, Real] = {}  # by name of MEMORY (n, nv): changes of velocities in the steps before
 
 
 def empty_ends(starts: Starts, outputs: int) -> Ends:
@@ -67,6 +72,8 @@ def _names_of(plan: Plan, outputs: tuple[str, ...]) -> tuple[str, ...]:
 class CopiedSteps:
     """Takes steps of copies of a run, one after the other, with the run's own kernels: each begins with all that the
     run remembers of earlier steps."""
+
+    equations = None
 
     def __init__(self, plan: Plan, outputs: tuple[str, ...] = ()) -> None:
         """`outputs`: variables of the trajectory that a step also tells."""
@@ -97,6 +104,11 @@ class CopiedSteps:
         """The coordinates (nq,), velocities (nv,) and activations (nact,) of the run."""
         return self._snapshot["qpos"], self._snapshot["qvel"], self._snapshot["activation"]
 
+    @property
+    def memory(self) -> Mapping[str, Real]:
+        """The run's changes of velocities (nv,) by name of MEMORY."""
+        return {name: self._snapshot[name] for name in MEMORY}
+
     def step(self, starts: Starts) -> Ends:
         """The ends of n copies. Raises StoppedError where the run itself would stop."""
         ends = empty_ends(starts, len(self.outputs))
@@ -125,7 +137,7 @@ class CopiedSteps:
     def _set(self, starts: Starts, n: int) -> None:
         """Give the copy the state, inputs and properties of one start."""
         copy = self._copy
-        copy.restore(self._snapshot)
+        copy.restore({**self._snapshot, **{name: values[n] for name, values in starts.memory.items()}})
         state = {"qpos": starts.qpos[n], "qvel": starts.qvel[n], "activation": starts.activation[n]}
         if self.plan.config.is_maximal:
             copy.set_state(**state)

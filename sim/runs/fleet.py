@@ -336,6 +336,11 @@ class Fleet:
         return found, inputs, self._turns[0].entries[:1], self._tallies.counters[0]
 
     @property
+    def first_pack(self) -> Pack:
+        """The first pack."""
+        return self._packs[0]
+
+    @property
     def found_rows(self) -> tuple[Rows, Array | None]:
         """The rows of the last step of a pack, and the shapes (k, 2) of the contacts of which some of them are."""
         scratch = self._turns[0].scratch

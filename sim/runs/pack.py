@@ -56,6 +56,7 @@ from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Rater
 from artsim.sim.runs.sights import connect_rays_of_lanes
 from artsim.sim.runs.varied import VariedArrays
+from artsim.sim.stepping.equations import Equations, equations_of_packs
 from artsim.sim.stepping.packs import (
     CALIBRATED,
     FIRST_SAMPLE,
@@ -269,6 +270,11 @@ class Pack:
     def point_at(self, entry: Array) -> None:
         """Set `entry` (2,) to the kernel that takes the pack's steps."""
         self._kept["steps"] = point_at(entry_of_packs(self._scratch.plan), self.width, entry, *self._bundles)
+
+    def tell_equations(self, entry: Array, equations: Equations) -> None:
+        """Set `entry` (2,) to the kernel that sets the equations of the pack's next step."""
+        kernel = equations_of_packs(self._scratch.needs)
+        self._kept["equations"] = point_at(kernel, self.width, entry, *self._bundles, equations)
 
     def lasting(self) -> dict[str, Array]:
         """The arrays by name, beside those of the tally, on which later steps depend or which tell of earlier ones."""

@@ -12,22 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.articulation.tangent import Tangent, follow_leaders
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES
-from artsim.sim.runs.copied_steps import Ends, Starts
+from artsim.sim.runs.copied_steps import Ends
+from artsim.sim.runs.directions import EXPECTED, Column, Copies, Directions
+from artsim.sim.runs.implicit_slopes import Refused, Slopes, implicit_slopes, reason_against
 from artsim.sim.runs.one_sided_slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.row_states import RowNames, RowStates
-from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
+from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of
 
 STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12
 _LEVELS = 4  # the most pairs of steps of a column, each nearer than the one before
@@ -36,41 +37,7 @@ _RESPONSE = 0.1  # share of STEP by which the end of a step should move
 _MOST_ENLARGED = 100.0
 _AXES = "xyz"
 CENTRAL, FORWARD, BACKWARD = 0, 1, -1
-
-
-class Copies(Protocol):
-    """Takes the steps of copies of a run (copied_steps.py)."""
-
-    plan: Plan
-    tangent: Tangent
-
-    @property
-    def state(self) -> tuple[Real, Real, Real]:
-        """Coordinates (nq,), velocities (nv,) and activations (nact,) before the step."""
-
-    @property
-    def inputs(self) -> Mapping[str, Real]:
-        """The inputs of the step by name."""
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the entries of outputs."""
-
-    def step(self, starts: Starts) -> Ends:
-        """The ends of copies of the step, whose tables may be written anew by the next call."""
-
-    def told(self, starts: Starts) -> list[RowStates]:
-        """The states of the rows of these steps."""
-
-
-class Column(NamedTuple):
-    """A direction of differences: of the state, of an input or of a property."""
-
-    of: str  # "qpos", "qvel", "activation", a name of VALUES or of VARIED and PLACED
-    entry: tuple[int, ...]
-    name: str
-    size: float = 1.0  # change per STEP, in the entry's unit
-    value: float = 1.0  # of which a factor is varied: derivatives are by the value
+IMPLICIT, DIFFERENCES = METHODS = "implicit", "differences"
 
 
 @dataclass(frozen=True)
@@ -85,6 +52,7 @@ class StepDerivatives:
     A: Real  # (nx, nx)
     B: Real  # (nx, nu)
     P: Real  # (nx, np)
+    E: Real  # (nx, nv) by the changes of velocities that the step expects; (nx, 0) unless asked for
     C: Real  # (ny, nx) of outputs, which a linear model has
     D: Real  # (ny, nu)
     states: tuple[str, ...]  # names of the rows, and of the columns of A: "q:elbow", "v:elbow", "a:biceps"
@@ -101,6 +69,9 @@ class StepDerivatives:
     kinks: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
     dofs: int
     dt: float  # [s]
+    method: str  # IMPLICIT or DIFFERENCES
+    reason: str  # why differences; empty for IMPLICIT
+    differenced: tuple[str, ...]  # columns that are differences all the same, since equations of rows have kinks there
 
     @property
     def dq_dq(self) -> Real:
@@ -153,7 +124,7 @@ class StepDerivatives:
 
 
 def step_derivatives(
-    copies: Copies, inputs: Sequence[str], parameters: Sequence[str], *, reduced: bool, step: float
+    copies: Copies, inputs: Sequence[str], parameters: Sequence[str], *, reduced: bool, step: float, method: str | None = None, expected: bool = False
 ) -> StepDerivatives:
     """The derivatives of the step that a run would take next.
 
@@ -161,21 +132,27 @@ def step_derivatives(
         inputs: names of VALUES, or of their entries: "torque", "torque:*_knee".
         parameters: names of VARIED and PLACED, or one part's: "mass", "mass:forearm".
         step: of differences [rad, m, rad/s, m/s].
+        method: IMPLICIT or DIFFERENCES; None: the first where the step follows its equations.
+        expected: also by the changes of velocities that the step expects, of which the midpoint integrator makes use.
 
     Raises:
-        UsageError: an unknown input or parameter, a step that is not positive; StoppedError: the step stops.
+        UsageError: an unknown input, parameter or method, a step that is not positive, or one that does not follow its
+            equations; StoppedError: the step stops.
     """
+    if method is not None and method not in METHODS:
+        raise UsageError(f"derivatives: method {method!r} is not known{nearest(method, METHODS)}; known: {', '.join(METHODS)}")
     if not 0.0 < step < 1e-2:
         raise UsageError(f"derivatives: step is {step}, want a number above 0 and below 0.01")
     plan = copies.plan
     kept, names = _state_columns(plan, reduced=reduced)
     of_inputs = input_columns(plan, inputs, reduced=reduced)
     of_parameters = parameter_columns(plan, parameters)
-    columns = [column for column in kept if column is not None] + of_inputs + of_parameters
-    work = _Differences(copies, columns, step)
+    of_changes = [Column(EXPECTED, (k,), f"expected:{plan.robot.dofs[k]}") for k in range(plan.robot.nv * expected)]
+    columns = [column for column in kept if column is not None] + of_inputs + of_parameters + of_changes
+    work = _found(copies, columns, step, method)
     rows = _rows(plan, reduced=reduced)
     there = [column is not None for column in kept]
-    whole = np.array(there + [True] * (len(of_inputs) + len(of_parameters)), bool)
+    whole = np.array(there + [True] * (len(of_inputs) + len(of_parameters) + len(of_changes)), bool)
     slopes = np.zeros((3, len(rows) + len(copies.outputs), len(whole)))
     told = [*rows, *range(2 * plan.robot.nv + len(plan.activation), len(work.slopes[0]))]
     slopes[:, :, whole] = np.stack(work.slopes)[:, told]
@@ -184,25 +161,30 @@ def step_derivatives(
     error = np.zeros(len(whole))
     error[whole] = work.error
     nx, nu = len(names), len(of_inputs)
+    told_columns = nx + nu + len(of_parameters)
     slopes, outputs = slopes[:, :nx], slopes[0, nx:]
     return StepDerivatives(
         A=slopes[0, :, :nx],
         B=slopes[0, :, nx : nx + nu],
-        P=slopes[0, :, nx + nu :],
+        P=slopes[0, :, nx + nu : nx + nu + len(of_parameters)],
+        E=slopes[0, :, nx + nu + len(of_parameters) :],
         C=outputs[:, :nx],
         D=outputs[:, nx : nx + nu],
         states=names,
         inputs=tuple(column.name for column in of_inputs),
         parameters=tuple(column.name for column in of_parameters),
-        forward=slopes[1],
-        backward=slopes[2],
-        side=side,
-        error=error,
+        forward=slopes[1, :, :told_columns],
+        backward=slopes[2, :, :told_columns],
+        side=side[:told_columns],
+        error=error[:told_columns],
         outputs=copies.outputs,
-        active=work.names.of(work.states),
+        active=work.active,
         kinks=work.kinks,
         dofs=len(plan.robot.model.independent_dof) if reduced else plan.robot.nv,
         dt=plan.dt,
+        method=work.method,
+        reason=work.reason,
+        differenced=work.differenced,
     )
 
 
@@ -309,6 +291,60 @@ def _values(plan: Plan, name: str) -> Array | None:
     return getattr(model, name) if name in ("armature", "damping", "stiffness") else None
 
 
+# ------------------------------------------------------------------ methods
+
+
+class _Found(NamedTuple):
+    """Derivatives along columns, as in StepDerivatives."""
+
+    slopes: tuple[Real, Real, Real]
+    side: Array
+    error: Real
+    active: tuple[str, ...]
+    kinks: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    method: str
+    reason: str
+    differenced: tuple[str, ...] = ()
+
+
+def _found(copies: Copies, columns: Sequence[Column], step: float, method: str | None) -> _Found:
+    """The derivatives by the implicit function theorem, or else by differences."""
+    reason, implicit = "", None
+    if method != DIFFERENCES:
+        try:
+            implicit = _implicit(copies, columns, step)
+        except Refused as refused:
+            reason = str(refused)
+    if implicit is None:
+        if method == IMPLICIT:
+            raise UsageError(f"derivatives: the step does not follow its equations, because of {reason}")
+        work = _Differences(copies, columns, step)
+        active = work.names.of(work.states)
+        return _Found(work.slopes, work.side, work.error, active, work.kinks, DIFFERENCES, reason or "asked for")
+    bent = np.flatnonzero(implicit.bent)
+    work = _Differences(copies, [columns[n] for n in bent], step)
+    slopes = tuple(implicit.slopes.copy() for _ in range(3))
+    side, error = np.zeros(len(columns), np.int64), implicit.error
+    for place, values in zip(slopes, work.slopes, strict=True):
+        place[:, bent] = values
+    side[bent], error[bent] = work.side, work.error
+    differenced = tuple(columns[n].name for n in bent)
+    active = work.names.of(work.states)
+    return _Found((slopes[0], slopes[1], slopes[2]), side, error, active, work.kinks, IMPLICIT, "", differenced)
+
+
+def _implicit(copies: Copies, columns: Sequence[Column], step: float) -> Slopes:
+    """The derivatives by the implicit function theorem, by value. Raises Refused."""
+    if copies.equations is None:
+        raise Refused("features that packs lack")
+    if reason := reason_against(copies.plan):
+        raise Refused(reason)
+    sizes = step * np.array([column.size for column in columns])
+    found = implicit_slopes(copies.equations, Directions(copies, columns), sizes)
+    values = np.array([column.value if column.of in VARIED else 1.0 for column in columns])
+    return found._replace(slopes=found.slopes / values, error=found.error / values)
+
+
 # ------------------------------------------------------------------ differences
 
 
@@ -317,7 +353,7 @@ class _Differences:
 
     def __init__(self, copies: Copies, columns: Sequence[Column], step: float) -> None:
         self._copies, self._columns = copies, columns
-        self._entry = [_flat_entry(copies.plan, column) for column in columns]
+        self._starts = Directions(copies, columns).starts
         self._sizes = step * np.array([column.size for column in columns])
         every = np.arange(len(columns))
         ends = copies.step(self._starts([None, *every, *every], np.array([0.0, *self._sizes, *-self._sizes])))
@@ -400,38 +436,3 @@ class _Differences:
     def _from_end(self, ends: Ends) -> Real:
         others = [getattr(ends, name) - getattr(self._end, name) for name in Ends._fields[1:]]
         return np.concatenate([self._copies.tangent.difference(ends.qpos, self._end.qpos), *others], axis=1).T
-
-    def _starts(self, chosen: Sequence[int | None], changes: Real) -> Starts:
-        """The starts of steps along columns, one for each, or of the step itself (None)."""
-        plan, count = self._copies.plan, len(chosen)
-        qpos, qvel, activation = (np.repeat(values[None], count, axis=0) for values in self._copies.state)
-        inputs, factors = dict[str, Real](), dict[str, Real]()
-        along = np.zeros_like(qvel)
-        rows: dict[str, list[tuple[int, int]]] = {}
-        for row, n in enumerate(chosen):
-            if n is not None:
-                rows.setdefault(self._columns[n].of, []).append((row, self._entry[n]))
-        for of, pairs in rows.items():
-            those, entries = np.array(pairs).T
-            if of == "qpos":
-                place = along
-            elif of in ("qvel", "activation"):
-                place = qvel if of == "qvel" else activation
-            elif of in VALUES:
-                place = inputs[of] = np.repeat(self._copies.inputs[of][None], count, axis=0)
-            else:
-                shape = shape_of(plan, of) or (1,)
-                place = factors[of] = np.array(np.broadcast_to(unvaried(plan, of), (count, *shape)), float, order="C")
-            place.reshape(count, -1)[those, entries] += changes[those]
-        if "qpos" in rows:
-            qpos = self._copies.tangent.moved(qpos, along)
-        if rows:
-            follow_leaders(plan.robot.model, qpos, qvel)
-        return Starts(qpos, qvel, activation, inputs, factors)
-
-
-def _flat_entry(plan: Plan, column: Column) -> int:
-    """The number of a column's entry in its array."""
-    if len(column.entry) == 1:
-        return column.entry[0]
-    return int(np.ravel_multi_index(column.entry, shape_of(plan, column.of)))

@@ -52,6 +52,7 @@ _LAZY = {
     "StoppedError": "artsim.sim.foundation.errors",
     "UsageError": "artsim.sim.foundation.errors",
     "VectorSimulation": "artsim.io.rollouts.vector",
+    "gradient": "artsim.io.runs.gradient",
 }
 
 __all__ = ["__version__", "compute", "linearize", "load", "make_env", "open", "rollout", "simulate", "write", *_LAZY]

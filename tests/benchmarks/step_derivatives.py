@@ -47,6 +47,8 @@ class Compared(NamedTuple):
     skipped: int  # columns whose differences of runs have a kink within the larger change
     doubtful: int  # columns that the derivatives themselves tell to be uncertain
     microseconds: float
+    implicit: int  # states of which the implicit function theorem gave the derivatives
+    reasons: str  # why others are differences
 
 
 def end_of(simulation: artsim.Simulation, snapshot: Any, start: tuple[Array, Array, Array], name: str) -> Array:
@@ -121,7 +123,8 @@ def compare(simulation: artsim.Simulation, found: StepDerivatives) -> Iterator[t
 def compared(model: str, simulation: artsim.Simulation) -> Compared:
     """Compare derivatives at some states of a run."""
     columns = kinks = skipped = states = doubtful = 0
-    worst, where, spent = 0.0, "", []
+    worst, where, spent = 0.0, "", list[float]()
+    reasons = list[str]()
     taken = 0
     for steps in TIMES:
         simulation.step(steps - taken)
@@ -131,6 +134,8 @@ def compared(model: str, simulation: artsim.Simulation) -> Compared:
         found = simulation.derivatives()
         spent.append(time.perf_counter() - began)
         states += 1
+        if found.reason:
+            reasons.append(found.reason)
         columns += len(found.states)
         kinks += int(np.count_nonzero(found.side[: len(found.states)]))
         known = dict(zip(found.columns, found.error, strict=True))
@@ -143,7 +148,10 @@ def compared(model: str, simulation: artsim.Simulation) -> Compared:
                 skipped += 1
             elif error > worst:
                 worst, where = error, f"{column} at step {steps}"
-    return Compared(model, states, columns, kinks, worst, where, skipped, doubtful, 1e6 * float(np.median(spent)))
+    told = "; ".join(sorted(set(reasons)))
+    time_spent = 1e6 * float(np.median(spent))
+    implicit = states - len(reasons)
+    return Compared(model, states, columns, kinks, worst, where, skipped, doubtful, time_spent, implicit, told)
 
 
 def models(limit: int) -> Iterator[tuple[str, Callable[[], artsim.Simulation]]]:
@@ -230,13 +238,15 @@ def main() -> None:
         rows.append(row)
         print(
             f"{row.model:60} {row.columns:5} columns {row.kinks:4} kinks {row.skipped:4} unsettled "
-            f"{row.doubtful:3} doubtful worst {row.worst:.1e} {row.column:32} {row.microseconds:8.0f} us",
+            f"{row.doubtful:3} doubtful worst {row.worst:.1e} {row.column:32} {row.microseconds:8.0f} us "
+            f"implicit {row.implicit}/{row.states} {row.reasons}",
             flush=True,
         )
     columns = sum(row.columns for row in rows)
     told = {name: sum(getattr(row, name) for row in rows) for name in ("kinks", "skipped", "doubtful")}
     shares = ", ".join(f"{name} {count} ({100 * count / max(columns, 1):.2g} %)" for name, count in told.items())
-    print(f"{len(rows)} models, {columns} columns: {shares}; worst {max((row.worst for row in rows), default=0):.1e}")
+    states, implicit = sum(row.states for row in rows), sum(row.implicit for row in rows)
+    print(f"{len(rows)} models, {implicit} of {states} states implicit, {columns} columns: {shares}; worst {max((row.worst for row in rows), default=0):.1e}")
 
 
 if __name__ == "__main__":
