@@ -11,7 +11,7 @@ import re
 
 from lxml import etree
 
-from artsim.loaders import urdf_gazebo, urdf_loops, urdf_mujoco
+from artsim.loaders import urdf_gazebo, urdf_gazebo_loops, urdf_loops, urdf_mujoco
 from artsim.loaders.elements import (
     Element,
     Reading,
@@ -62,6 +62,7 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
     links, joints = urdf_gazebo.apply(reading, root, links, joints)
     links = urdf_mujoco.corrected_inertials(reading, extension, links)
     ordered_links, ordered_joints = order_tree(links, joints)
+    more, of_axes = urdf_gazebo_loops.read_gazebo_joints(reading, root, ordered_links, ordered_joints, loops)
     elements = {element.get("name", ""): element for element in children(root, "link")}
     ordered_links = judge_inertias(reading, elements, ordered_links, ordered_joints)
     text = ""
@@ -77,8 +78,8 @@ def read_urdf(root: Element, reading: Reading) -> Articulation:
         links=ordered_links,
         joints=ordered_joints,
         couplings=tuple(couplings),
-        loops=tuple(loops),
-        tendons=tuple(tendons),
+        loops=(*loops, *more),
+        tendons=(*tendons, *of_axes),
         actuators=(*actuators, *drives),
         options=extension.options,
         notes=tuple(reading.notes),

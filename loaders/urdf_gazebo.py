@@ -30,7 +30,7 @@ IGNORED = {
     "initialJointPosition": "give a start state to run",
     "gravity": "gravity acts on every link",
     "turnGravityOff": "gravity acts on every link",
-    "joint": "a joint outside the tree closes a loop: say it as <loop_joint> or in a file of --loops",
+    "joint": "in a <gazebo> without a reference it would close a loop",
     "plugin": "Gazebo's plugins are not run",
 }
 
@@ -44,7 +44,7 @@ def apply(reading: Reading, root: Element, links: list[Link], joints: list[Joint
         if name is None:
             link_by_name = {key: with_self_collide(element, link) for key, link in link_by_name.items()}
             for item in element:
-                if tag(item) not in SELF_COLLIDE:
+                if tag(item) not in (*SELF_COLLIDE, "joint"):  # joints close loops: urdf_gazebo_loops.py
                     note_ignored(reading, item)
         elif name in link_by_name or name in joint_by_name:
             if name in link_by_name:

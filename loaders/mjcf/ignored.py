@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from artsim.loaders.elements import Element, tag
+from artsim.loaders.mjcf.own_inertials import is_own_inertial
 from artsim.loaders.mjcf.supported import ATTRIBUTES, ELEMENTS, without_effect
 from artsim.loaders.mjcf.velocity_limits import is_velocity_limit
 from artsim.sim.articulation.description import Ignored
@@ -12,7 +13,7 @@ def ignored_parts(root: Element) -> list[Ignored]:
     """Each kind of unused element and attribute in the file, once."""
     found: dict[str, str] = {}
     for element in root.iter(*ELEMENTS):
-        if tag(element) == "custom" and all(map(is_velocity_limit, element)):
+        if tag(element) == "custom" and all(is_velocity_limit(item) or is_own_inertial(item) for item in element):
             continue
         found.setdefault(f"<{tag(element)}>", ELEMENTS[tag(element)])
     kinds: dict[tuple[tuple[str, ...], str], None] = {}

@@ -16,6 +16,7 @@ from artsim.loaders.mjcf.ignored import ignored_parts
 from artsim.loaders.mjcf.keyframe import read_keyframes
 from artsim.loaders.mjcf.models import Family, expand, stored_text
 from artsim.loaders.mjcf.option import read_options, switched
+from artsim.loaders.mjcf.own_inertials import read_own_inertials
 from artsim.loaders.mjcf.reading import MjcfReading, describe
 from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
@@ -51,6 +52,7 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
     add_drags(bodies)
     bodies.switch_off()
     read_velocity_limits(bodies, root)
+    read_own_inertials(bodies, root)
     tendons = [switched(tendon, options.off) for tendon in tendons]
     note_springs(bodies, tendons)
     pairs, excluded = read_contacts(bodies.defaults, root)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from artsim.loaders.assets import Assets
 from artsim.loaders.elements import Element, Reading, child, children, describe, named, tag
 from artsim.loaders.impossible import judge_inertias
-from artsim.loaders.loop_motion import Motion, parts_of
 from artsim.loaders.sdf import supported
+from artsim.loaders.sdf.closing import close, tendons_of
 from artsim.loaders.sdf.frames import WORLD, Kind, Scope, check_frames, own_pose, read_scope, scopes_in
 from artsim.loaders.sdf.geometry import rank_friction, read_geoms
 from artsim.loaders.sdf.graph import Trees, depth_first, grow
@@ -31,7 +31,7 @@ from artsim.sim.articulation.description import (
     Pose,
     Tendon,
 )
-from artsim.sim.articulation.pose_algebra import compose, inverse, quaternion_from_z
+from artsim.sim.articulation.pose_algebra import compose
 
 CONVENTIONS = Conventions(
     pose_drawn=True,
@@ -40,8 +40,6 @@ CONVENTIONS = Conventions(
     how_to_free="a link that no <joint> ties to the world is free, unless its model is <static>",
 )
 ROOT = "root"  # the joint of a link that no joint of the file holds
-LOOPS = {"fixed": "weld", "ball": "connect", "revolute": "hinge", "continuous": "hinge", "prismatic": "joint"}
-FREE_AXIS = {"hinge": "rz", "joint": "z"}  # along or about the joint's axis, which is the z axis of the loop's frames
 
 
 class Part(NamedTuple):
@@ -268,52 +266,3 @@ def named_apart(joints: list[Joint]) -> list[Joint]:
         replace(joint, name=f"{joint.child}_{ROOT}") if joint.parent == WORLD and count[joint.name] > 1 else joint
         for joint in joints
     ]
-
-
-def close(reading: SdfReading, hinge: Hinge, links: dict[str, Pose]) -> Loop | None:
-    """A joint that closes a loop, as a constraint: its z axis is the hinge's."""
-    what = f"{describe(hinge.element)} closes a loop"
-    kind = LOOPS.get(hinge.kind)
-    if kind is None:
-        legal = ", ".join(LOOPS)
-        reading.leave_out(hinge.element, f"{what}, which a {hinge.kind} joint cannot do here ({legal} can)", "it")
-        return None
-    frame = hinge.frame
-    if kind in FREE_AXIS:
-        frame = Pose(frame.position, quaternion_from_z(hinge.axes[0]))
-    ends = [compose(inverse(links.get(name, Pose())), frame) for name in (hinge.parent, hinge.child)]
-    return Loop(
-        hinge.name,
-        kind,  # type: ignore[arg-type]
-        hinge.parent,
-        hinge.child,
-        ends[0],
-        ends[1],
-        source=reading.at(hinge.element),
-        free=("z",) if kind == "joint" else (),
-    )
-
-
-def tendons_of(reading: SdfReading, hinge: Hinge, loop: Loop) -> list[Tendon]:
-    """Limits, friction, damping and spring of a joint that closes a loop, along or about its axis."""
-    (joint,) = hinge.movable
-    said = (joint.lower is not None, joint.upper is not None, joint.damping, joint.friction, joint.stiffness)
-    axis = FREE_AXIS.get(loop.kind, "")
-    what = f"{describe(hinge.element)} closes a loop"
-    if joint.armature or (any(said) and not axis):
-        told = "armature is" if axis else "limits, damping, friction and springs are"
-        reading.leave_out(hinge.element, f"{what}, whose {told} not supported there", "them")
-    if not any(said) or not axis:
-        return []
-    motion = Motion(
-        lower=joint.lower,
-        upper=joint.upper,
-        friction=joint.friction,
-        damping=joint.damping,
-        stiffness=joint.stiffness,
-        rest=joint.spring_reference,
-    )
-    if motion.flaw(axis):
-        reading.leave_out(hinge.element, f"{what}: {motion.flaw(axis)}", "them")
-        motion = replace(motion, lower=None, upper=None)
-    return parts_of(loop.name, (axis,), {axis: motion}, loop.source)[0]

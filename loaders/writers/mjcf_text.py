@@ -13,9 +13,10 @@ from pathlib import Path
 from lxml import etree
 
 from artsim.loaders.elements import LARGEST, Element
-from artsim.loaders.inertia import breaks_triangle, nearest_possible, principal_moments
-from artsim.loaders.mjcf.mass import LEAST, Six, along_axes, has_inertia
+from artsim.loaders.inertia import principal_moments
+from artsim.loaders.mjcf.mass import along_axes, has_inertia
 from artsim.loaders.mjcf.option import INTEGRATORS
+from artsim.loaders.mjcf.own_inertials import OWN_INERTIAL, numbers_of, possible, with_ghost
 from artsim.loaders.mjcf.velocity_limits import VELOCITY_LIMIT
 from artsim.loaders.writers.comments import carry_comments
 from artsim.loaders.writers.elements_out import IDENTITY, add, document, number, say, say_pose
@@ -45,10 +46,7 @@ from artsim.sim.foundation.rotations import rotation_matrix, symmetric
 WORLD = "world"
 FORMATS = (".stl", ".obj", ".msh")  # that MuJoCo reads
 TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "ball": "ball", "free": "free"}
-GHOST = 2 * LEAST  # [kg, kg m²] of a moving body without inertia, which MuJoCo refuses
 POSITIVE = 1e-13  # [kg m²] of a moment, below which MuJoCo takes fullinertia for one of no body
-ROUNDING = 1e-12  # share of the largest moment by which an inertia is inside what bodies can have
-NOTICED = 1e-10  # share of the largest moment by which an inertia may be raised without a word
 SAID: Said = {
     **EQUIPMENT_SAID,
     "Articulation": frozenset(("no_contact",)),
@@ -90,6 +88,7 @@ class MjcfText:
     losses: Losses
     meshes: MeshFiles
     root: Element
+    custom: Element
     asset: Element
     bodies: dict[str, Element] = field(default_factory=dict)  # by the names of links
     materials: dict[Material, str] = field(default_factory=dict)
@@ -102,8 +101,8 @@ def mjcf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     root = etree.Element("mujoco", model=robot.name)
     add(root, "compiler", angle="radian", inertiafromgeom="false")
     write_options(robot, root, losses)
-    write_velocities(robot, root, losses)
-    file = MjcfText(robot, losses, meshes, root, add(root, "asset"))
+    file = MjcfText(robot, losses, meshes, root, add(root, "custom"), add(root, "asset"))
+    write_velocities(file)
     write_bodies(file)
     write_equipment(robot, root, losses)
     tell_unsaid(robot, SAID, losses)
@@ -114,17 +113,16 @@ def mjcf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     return document(root)
 
 
-def write_velocities(robot: Articulation, root: Element, losses: Losses) -> None:
+def write_velocities(file: MjcfText) -> None:
     """<custom>: velocity limits, which MuJoCo does not have, as numbers of a name that artsim reads."""
-    section = add(root, "custom")
-    for joint in robot.joints:
+    for joint in file.robot.joints:
         if joint.velocity is None or joint.kind not in ("revolute", "continuous", "prismatic"):
             continue
         if joint.velocity > LARGEST:
             told = f"velocity {joint.velocity:g} is beyond every motion: not said, which is unlimited"
-            losses.changed("joint", joint.name, "velocity", told)
+            file.losses.changed("joint", joint.name, "velocity", told)
         else:
-            add(section, "numeric", name=f"{VELOCITY_LIMIT}{joint.name}", data=joint.velocity)
+            add(file.custom, "numeric", name=f"{VELOCITY_LIMIT}{joint.name}", data=joint.velocity)
 
 
 def write_options(robot: Articulation, root: Element, losses: Losses) -> None:
@@ -247,15 +245,16 @@ def write_body(file: MjcfText, link: Link, above: list[Joint], poses: dict[str, 
 
 def write_inertial(file: MjcfText, link: Link, body: Element, *, still: bool) -> None:
     """<inertial>: diagonal in its own frame, or whole in the body's axes; with inertia where MuJoCo wants some."""
-    inertial = link.inertial
+    inertial, ghost = link.inertial, ""
     if not still:
-        inertial, told = with_ghost(inertial or Inertial(0.0))
-        file.losses.changed("link", link.name, "inertial", told)
+        inertial, ghost = with_ghost(inertial or Inertial(0.0))
     if inertial is None:
         return
     inertial, told = possible(inertial)
-    if told:
-        file.losses.changed("link", link.name, "inertial", told)
+    if ghost or told:
+        kept = f"{told or ghost}; artsim reads its own from <custom>"
+        file.losses.changed("link", link.name, "inertial", kept)
+        add(file.custom, "numeric", name=f"{OWN_INERTIAL}{body.get('name')}", data=numbers_of(link.inertial))
     xx, xy, xz, yy, yz, zz = inertial.inertia
     element = add(body, "inertial", pos=inertial.pose.position, mass=inertial.mass)
     if (xy, xz, yz) == (0.0, 0.0, 0.0) or principal_moments(inertial.inertia)[0] < POSITIVE:
@@ -267,42 +266,6 @@ def write_inertial(file: MjcfText, link: Link, body: Element, *, still: bool) ->
         R = rotation_matrix(inertial.pose.rotation)
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = (R @ symmetric(inertial.inertia) @ R.T).tolist()
     say(element, "fullinertia", (xx, yy, zz, xy, xz, yz))
-
-
-def with_ghost(inertial: Inertial) -> tuple[Inertial, str]:
-    """The inertial raised to what MuJoCo asks of a body that moves, and the words that tell so."""
-    least = principal_moments(inertial.inertia)[0]
-    raised = inertial.inertia if least >= LEAST else raised_by(inertial, GHOST - min(least, 0.0))
-    told = f"moves without inertia, which MuJoCo refuses: it has {GHOST:g} kg and kg m²"
-    return replace(inertial, mass=max(inertial.mass, GHOST), inertia=raised), told
-
-
-def raised_by(inertial: Inertial, amount: float) -> Six:
-    """The inertia with all three principal moments greater by an amount [kg m²]."""
-    xx, xy, xz, yy, yz, zz = inertial.inertia
-    return (xx + amount, xy, xz, yy + amount, yz, zz + amount)
-
-
-def possible(inertial: Inertial) -> tuple[Inertial, str]:
-    """The inertial that MuJoCo takes, for which A + B >= C without any tolerance, and the words if it differs much."""
-    xx, xy, xz, yy, yz, zz = inertial.inertia
-    if (xy, xz, yz) == (0.0, 0.0, 0.0) and min(xx, yy, zz) >= 0.0 and xx + yy >= zz and xx + zz >= yy and yy + zz >= xx:
-        return inertial, ""
-    told = ""
-    moments = principal_moments(inertial.inertia)
-    if moments[0] < -1e-14 * abs(moments[2]) or breaks_triangle(moments):
-        inertia, _ = nearest_possible(inertial.inertia)
-        inertial = replace(inertial, inertia=inertia)
-        moments = principal_moments(inertia)
-        told = "no body can have its inertia, which MuJoCo refuses: the nearest possible one stands in its place"
-    missing = moments[2] - moments[0] - moments[1] + ROUNDING * moments[2]
-    if missing > 0:
-        inertial = replace(inertial, inertia=raised_by(inertial, missing))
-        if missing > NOTICED * moments[2] and not told:
-            told = (
-                f"A + B >= C holds but for rounding, which MuJoCo refuses: its moments are {missing:.2g} kg m² greater"
-            )
-    return inertial, told
 
 
 # --- joints ----------------------------------------------------------------------------------------------------------

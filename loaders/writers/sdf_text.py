@@ -15,10 +15,12 @@ from artsim.loaders.elements import Element
 from artsim.loaders.sdf.geometry import DISC
 from artsim.loaders.sdf.geometry import FRICTION as PLAIN_FRICTION
 from artsim.loaders.writers.comments import carry_comments
-from artsim.loaders.writers.elements_out import document, number, numbers
-from artsim.loaders.writers.frames_out import chain, free_name, is_identity, plain_mesh, planar_parts, rpy_of
+from artsim.loaders.writers.elements_out import document, numbers
+from artsim.loaders.writers.frames_out import chain, free_name, plain_mesh, planar_parts
 from artsim.loaders.writers.losses import WHOLE, Losses, Said, geom_name, name_of, tell_unsaid
 from artsim.loaders.writers.mesh_files import MeshFiles, absence, placed_points
+from artsim.loaders.writers.sdf_elements import put, put_pose, write_values
+from artsim.loaders.writers.sdf_loops import flaw_of_form, poses_at_zero, write_loop
 from artsim.sim.articulation.description import (
     Articulation,
     Coupling,
@@ -28,9 +30,7 @@ from artsim.sim.articulation.description import (
     Link,
     Loop,
     Pose,
-    Tendon,
 )
-from artsim.sim.articulation.pose_algebra import compose, inverse
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
 
@@ -40,8 +40,6 @@ WORLD = "world"
 DRAKE = "http://drake.mit.edu"
 FORMATS = (".stl", ".obj", ".dae", ".glb")  # each one file: a .gltf has buffers beside it
 FRICTION = (1.0, 0.005, 0.0001)  # of geoms of other formats that give none
-CLOSED = 1e-9  # [m, or of rotation matrices] largest gap of a loop that closes in the file's pose
-LOOP_TYPES = {"weld": "fixed", "connect": "ball", "hinge": "revolute", "joint": "prismatic"}
 SAID: Said = {
     "Articulation": frozenset(("no_contact",)),
     "Link": frozenset("name inertial geoms self_collide gravity_compensation model".split()),
@@ -112,21 +110,6 @@ def sdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
         )  # where it counts, tell_contacts does
     carry_comments(robot.text, root)
     return document(root)
-
-
-def put(parent: Element, tag: str, text: str | float | None = None, **attributes: str) -> Element:
-    """Append an element with a text."""
-    element = etree.SubElement(parent, tag, attributes)
-    if text is not None:
-        element.text = text if isinstance(text, str) else number(text)
-    return element
-
-
-def put_pose(parent: Element, pose: Pose, relative_to: str = "") -> None:
-    """<pose relative_to>: x y z roll pitch yaw; none for the identity."""
-    if not is_identity(pose) or relative_to:
-        attributes = {"relative_to": relative_to} if relative_to else {}
-        put(parent, "pose", numbers((*pose.position, *rpy_of(pose.rotation))), **attributes)
 
 
 def name_joints(file: SdfText) -> None:
@@ -315,15 +298,6 @@ def write_axis(file: SdfText, joint: Joint, element: Element) -> None:
         put(element, f"{{{DRAKE}}}gear_ratio", 1.0)
 
 
-def write_values(parent: Element, tag: str, values: Mapping[str, float | None]) -> None:
-    """An element with a child for each value; nothing without values."""
-    if any(value is not None for value in values.values()):
-        element = put(parent, tag)
-        for name, value in values.items():
-            if value is not None:
-                put(element, name, value)
-
-
 # --- geoms -----------------------------------------------------------------------------------------------------------
 
 
@@ -482,51 +456,17 @@ def write_loops(file: SdfText) -> None:
         name = free_name(loop.name, file.links)
         if name != loop.name:
             file.losses.rename("loop", loop.name, name, "since a link or joint has its name")
-        element = put(file.model, "joint", name=name, type=LOOP_TYPES[loop.kind])
-        put_pose(element, loop.frame_b)
-        put(element, "parent", parent_name(file, loop.link_a) or WORLD)
-        put(element, "child", parent_name(file, loop.link_b))
-        if loop.kind in ("hinge", "joint"):
-            axis = put(element, "axis")
-            put(axis, "xyz", "0 0 1")
-            write_motion(tendons.get(loop.name), axis)
-        put(put(put(element, "physics"), "simbody"), "must_be_loop_joint", "true")
-
-
-def write_motion(tendon: Tendon | None, axis: Element) -> None:
-    """Limits, friction, damping and spring along or about the axis of a loop."""
-    if tendon is None:
-        return
-    write_values(axis, "limit", {"lower": tendon.lower, "upper": tendon.upper})
-    springs = {
-        "damping": tendon.damping or None,
-        "friction": tendon.friction or None,
-        "spring_reference": tendon.spring_length[0] if tendon.spring_length and tendon.stiffness else None,
-        "spring_stiffness": tendon.stiffness or None,
-    }
-    write_values(axis, "dynamics", springs)
+        parent, child = parent_name(file, loop.link_a) or WORLD, parent_name(file, loop.link_b)
+        write_loop(file.model, loop, name, parent, child, tendons.get(loop.name))
 
 
 def flaw_of(file: SdfText, loop: Loop, poses: Mapping[str, Pose]) -> str:
     """The reason why SDF cannot say a loop; "" if it can."""
-    if not loop.active:
-        return "is not active, and left out"
-    if loop.kind == "joint" and loop.free != ("z",):
-        return f"is free along {', '.join(loop.free)}; SDF closes loops by slides along z alone"
-    if loop.link_b == WORLD:
-        return "ends in the world, which is no child in SDF"
+    told = flaw_of_form(loop, poses)
     root = root_of(file, loop.link_b)
-    if loop.link_b == root or root_of(file, loop.link_a) != root:
-        return "holds links of different trees, which in SDF makes them one"
-    first, second = (
-        compose(poses[link], frame) for link, frame in ((loop.link_a, loop.frame_a), (loop.link_b, loop.frame_b))
-    )
-    gap = compose(inverse(first), second)
-    apart = max(map(abs, gap.position))
-    turned = 0.0 if loop.kind == "connect" else max(map(abs, gap.rotation[1:]))
-    if max(apart, turned) > CLOSED:
-        return f"is open by {max(apart, turned):.3g} where all joints are at 0; SDF has loops closed there"
-    return ""
+    if loop.active and loop.link_b != WORLD and (loop.link_b == root or root_of(file, loop.link_a) != root):
+        told = "holds links of different trees, which in SDF makes them one"
+    return told
 
 
 def stands_still(file: SdfText, name: str) -> bool:
@@ -551,21 +491,3 @@ def root_of(file: SdfText, name: str) -> str:
             return name
         name = above[0].parent
     return name
-
-
-def poses_at_zero(robot: Articulation) -> dict[str, Pose]:
-    """Poses of links in the world, all coordinates 0."""
-    poses = {WORLD: Pose()}
-    chained: dict[str, list[Joint]] = {}
-    for joint in robot.joints:
-        chained.setdefault(joint.child, []).append(joint)
-    for link in robot.links:
-        above = chained.get(link.name)
-        if above is None:
-            poses[link.name] = Pose()
-            continue
-        pose = poses[above[0].parent]
-        for step in chain(above, set(), anchored=True):
-            pose = compose(pose, step.joint.pose)
-        poses[link.name] = pose
-    return poses

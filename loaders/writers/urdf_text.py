@@ -6,6 +6,7 @@ world of another format has a root link called world.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from lxml import etree
@@ -18,6 +19,7 @@ from artsim.loaders.writers.elements_out import add, document, numbers, say
 from artsim.loaders.writers.frames_out import chain, plain_mesh, rpy_of
 from artsim.loaders.writers.losses import WHOLE, Losses, Said, geom_name, name_of, tell_unsaid
 from artsim.loaders.writers.mesh_files import MeshFiles, absence, placed_points
+from artsim.loaders.writers.sdf_loops import flaw_of_form, poses_at_zero, write_loop
 from artsim.sim.articulation.description import (
     LOOP_AXES,
     Actuator,
@@ -367,6 +369,18 @@ def write_loops(file: UrdfText) -> None:
             add(element, "axis", xyz=(0.0, 0.0, 1.0))
         for tendon in tendons.get(loop.name, ()):
             write_motion(file, loop, tendon, element)
+    write_gazebo_loops(file, tendons)
+
+
+def write_gazebo_loops(file: UrdfText, tendons: Mapping[str, list[Tendon]]) -> None:
+    """<gazebo><joint>: the loops that Gazebo can close, once more, under the names by which artsim knows them."""
+    taken = file.links | {joint.name for joint in file.robot.joints}
+    poses = poses_at_zero(file.robot)
+    own = [loop for loop in file.robot.loops if loop.name not in taken and not flaw_of_form(loop, poses)]
+    if own:
+        element = add(file.root, "gazebo")
+        for loop in own:
+            write_loop(element, loop, loop.name, loop.link_a, loop.link_b, next(iter(tendons.get(loop.name, ())), None))
 
 
 def write_motion(file: UrdfText, loop: Loop, tendon: Tendon, element: Element) -> None:

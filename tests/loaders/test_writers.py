@@ -538,3 +538,54 @@ def test_items_of_kinds_that_no_other_format_has(tmp_path: Path) -> None:
     _, made = written(robot, tmp_path, ".xml")
     assert {loss.kind for loss in made.losses.physical} == {"loop", "tendon", "actuator"}
     assert Robot.of(robot).nv == 2
+
+
+# --- inertials that MuJoCo refuses -----------------------------------------------------------------------------------
+
+IMPOSSIBLE = """<robot name="r"><link name="a"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0.1" ixz="0" iyy="1" iyz="0" izz="3"/></inertial></link><link name="b"/><link name="c">
+<inertial><origin xyz="0.1 0.2 0.3" rpy="0.1 0.2 0.3"/><mass value="2"/>
+<inertia ixx="1" ixy="0.1" ixz="0" iyy="1" iyz="0.2" izz="3"/></inertial></link>
+<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
+<joint name="k" type="continuous"><parent link="b"/><child link="c"/></joint></robot>"""
+
+
+def test_inertials_that_mujoco_refuses_are_kept_beside_those_that_it_takes(tmp_path: Path) -> None:
+    robot = load_text(IMPOSSIBLE, name="r.urdf")
+    after, made = written(robot, tmp_path, ".xml")
+    assert made.proof is not None
+    assert made.proof.holds
+    assert {row.subject: row.verdict for row in made.proof.rows}["mass matrix"] == "equal"
+    found = {link.name: link for link in after.links}
+    for before in robot.links:
+        link = found[before.name]
+        assert (before.inertial is None) == (link.inertial is None)
+        if before.inertial is not None and link.inertial is not None:
+            assert before.inertial.inertia == link.inertial.inertia
+            assert before.inertial.pose == link.inertial.pose
+    assert [loss.name for loss in made.losses.physical] == ["a", "b", "c"]  # other programs take the raised ones
+    mujoco = pytest.importorskip("mujoco")
+    model = mujoco.MjModel.from_xml_path(str(made.path))
+    assert model.body("c").mass == 2.0
+    assert max(model.body("c").inertia) == pytest.approx(sum(sorted(model.body("c").inertia)[:2]), rel=1e-9)
+
+
+def test_an_inertial_that_was_changed_counts_in_place_of_the_kept_one(tmp_path: Path) -> None:
+    _, made = written(load_text(IMPOSSIBLE, name="r.urdf"), tmp_path, ".xml")
+    text = made.path.read_text()
+    robot = load_text(text.replace('mass="1"', 'mass="1.5"', 1), name="m.xml")
+    inertials = {link.name: link.inertial for link in robot.links}
+    assert inertials["a"] is not None and inertials["a"].mass == 1.5
+    assert sum("inertial of body 'a' in <custom> is not that of" in note.message for note in robot.notes) == 1
+    assert inertials["b"] is None
+    nearest = load_text(text, name="m.xml", balance_inertia=True)
+    assert nearest.links[2].inertial is not None
+    assert not any("triangle" in note.message for note in nearest.notes)
+
+
+@pytest.mark.parametrize("data", ["1 2", "-1 0 0 0 1 0 0 0 1 0 0 1 0 3", "1 0 0 0 2 0 0 0 1 0 0 1 0 3", "1"])
+def test_numbers_that_are_no_inertial_are_refused(data: str, tmp_path: Path) -> None:
+    _, made = written(load_text(IMPOSSIBLE, name="r.urdf"), tmp_path, ".xml")
+    text = made.path.read_text().replace("1 0 0 0 1 0 0 0 1 0.1 0 1 0 3", data, 1)
+    with pytest.raises(ModelError, match=r"m\.xml:5: .* want mass, position, unit quaternion and six moments"):
+        load_text(text, name="m.xml")
