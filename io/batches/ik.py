@@ -164,7 +164,7 @@ class IkJob:
             rows=self.rows,
             columns=columns,
             labels=labels,
-            model=model_record(self.robot.articulation),
+            model=model_record(self.robot.articulation, None if self.clearance is None else self.clearance.kept),
             facts={"frame": self.config.frame, "only": self.config.only},
             provenance={**provenance, "config": self.config.to_json(), "seed": self.config.seed},
             group="ik",

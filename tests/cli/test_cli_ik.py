@@ -353,6 +353,19 @@ def test_clear_configurations_are_looked_for(tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
 
 
+def test_clear_configurations_of_meshes_are_verified(poses: Path, tmp_path: Path) -> None:
+    """The arm's links are meshes: a file keeps the shapes as which they collide."""
+    words = ("--link", LINK, "--input", poses, "--clear", "--self-collide", "--on-error", "skip")
+    good(ARM, *words, "-o", tmp_path / "a.h5")
+    with artsim.open(tmp_path / "a.h5") as file:
+        assert (file["depth"][file["status"] == 0] == 0).all()
+    good(ARM, *words[:4], "-o", tmp_path / "plain.h5")
+    with artsim.open(tmp_path / "plain.h5") as file:
+        assert (artsim.Clearance(artsim.load(ARM), self_collide=True).depths(file["qpos"]) > 0).any()
+    done = CliRunner().invoke(cli, ["replay", str(tmp_path / "a.h5"), "--verify"])
+    assert (done.exit_code, "reproduced, every byte equal" in done.output) == (0, True), done.output
+
+
 def test_depths_are_told_where_nothing_is_clear(tmp_path: Path) -> None:
     """A ball of 0.1 m on a slide that is wanted 0.04 m above the ground is 0.06 m in it."""
     path = tmp_path / "slide.xml"
