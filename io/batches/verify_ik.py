@@ -26,7 +26,7 @@ class StoredPoses(Poses):
     def __init__(self, stored: IkRecording) -> None:
         self._stored = stored
         self.rows = stored.rows
-        self.names = tuple(name for name in ("position", "quaternion") if f"target_{name}" in stored)
+        self.names = tuple(name for name in ("position", "quaternion", "point") if f"target_{name}" in stored)
 
     def read(self, start: int, stop: int) -> dict[str, Array]:
         return {name: self._stored.read(f"target_{name}", start, stop) for name in self.names}
