@@ -277,14 +277,18 @@ def test_points_of_files_are_followed(tmp_path: Path) -> None:
         assert pose_of(robot, row, LINK)[0] == pytest.approx(pose_of(robot, q, LINK)[0], abs=1e-7)
     told = CliRunner().invoke(cli, ["replay", str(tmp_path / "a.h5"), "--verify"])
     assert told.exit_code == 0, told.output
-    com = robot.compute(q, quantities=["com"])["com"] + np.linspace(0, 0.05, 12)[:, None] * [0, 0, -1]
+    moved = q + np.linspace(0, 0.2, 12)[:, None] * [1, 1, -1, 1, 1, 1, 0]
+    com = robot.compute(moved, quantities=["com"])["com"]
+    looks = [place + turn[:, 2] for place, turn in (pose_of(robot, row, "link_5") for row in moved)]
     np.save(tmp_path / "com.npy", com)
-    look = f"link_5={','.join(map(str, points[0]))}"
-    good(ARM, "--com", tmp_path / "com.npy", "--look-at", look, *words[-5:-3], "-o", tmp_path / "b.h5")
+    np.save(tmp_path / "looks.npy", looks)
+    more = ("--look-at", f"link_5={tmp_path / 'looks.npy'}", *words[-5:-3], "-o", tmp_path / "b.h5")
+    good(ARM, "--com", tmp_path / "com.npy", *more)
     with artsim.open(tmp_path / "b.h5") as file:
         assert file.labels.point_target == ("link_5", "com") and (file["status"] == 0).all()
         found = robot.compute(file["qpos"], quantities=["com"])["com"]
         assert found == pytest.approx(com, abs=1e-6)
+        np.testing.assert_array_equal(file["target_point"], np.stack([looks, com], axis=1))
     done = ik(*words, "--look-at", f"link_5={tmp_path / 'points.npy'}", "--com", tmp_path / "com.npy")
     assert done.exit_code == 2 and "targets have different numbers of rows: 12, 30" in done.stderr
 
