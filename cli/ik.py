@@ -22,6 +22,7 @@ from artsim.cli.words import read_by_name
 from artsim.io.batches.csv_output import STDOUT, is_csv
 from artsim.io.batches.ik import FLIP, IkJob, IkOutcome, prepare_ik, same_file, write_ik
 from artsim.io.batches.ik_config import IK_SETTINGS, MOST_VALUES, STOP, IkConfig
+from artsim.io.inputs.pose_files import is_pose_file
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -79,7 +80,7 @@ def _by_link(*counts: int) -> Callable[..., dict[str, tuple[float, ...]]]:
     """A callback that reads LINK=NUMBER,… words of so many numbers."""
 
     def read(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
-        found = {}
+        found: dict[str, tuple[float, ...]] = {}
         for word in words:
             name, equals, text = word.rpartition("=")
             parts = text.split(",")
@@ -91,14 +92,31 @@ def _by_link(*counts: int) -> Callable[..., dict[str, tuple[float, ...]]]:
     return read
 
 
-def _read_point(ctx: click.Context, param: click.Parameter, word: str | None) -> tuple[float, ...] | None:
-    """Read X,Y,Z."""
-    if word is None:
-        return None
-    parts = word.split(",")
+def _read_looks(
+    ctx: click.Context, param: click.Parameter, words: tuple[str, ...]
+) -> dict[str, tuple[float, ...] | str]:
+    """Read LINK=X,Y,Z and LINK=FILE words."""
+    found = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not name or not equals or not text:
+            raise click.BadParameter(f"{word!r} is not {param.metavar}")
+        found[name] = _point(f"{param.opts[0]} {name}", text)
+    return found
+
+
+def _read_point(ctx: click.Context, param: click.Parameter, word: str | None) -> tuple[float, ...] | str | None:
+    """Read X,Y,Z or FILE."""
+    return None if word is None else _point(param.opts[0], word)
+
+
+def _point(option: str, text: str) -> tuple[float, ...] | str:
+    parts = text.split(",")
+    if len(parts) == 1 and is_pose_file(text):
+        return text
     if len(parts) != 3:
-        raise click.BadParameter(f"{word!r} has {len(parts)} numbers, want X,Y,Z")
-    return tuple(number_of(part, param.opts[0]) for part in parts)
+        raise UsageError(f"{option}: {text!r} is neither X,Y,Z nor a file (.npy, .npz, .csv, .h5)")
+    return tuple(number_of(part, option) for part in parts)
 
 
 def _read_tolerance(ctx: click.Context, param: click.Parameter, word: str | None) -> tuple[float, ...] | None:
@@ -115,7 +133,7 @@ _HOW: Mapping[str, dict[str, Any]] = {
     "link": {"multiple": True},
     "pose": {"multiple": True, "callback": _read_poses},
     "grid": {"callback": _read_grid, "multiple": False, "default": None},
-    "look_at": {"callback": _by_link(3)},
+    "look_at": {"callback": _read_looks},
     "look_axis": {"callback": _by_link(3)},
     "com": {"callback": _read_point, "multiple": False, "default": None},
     "weight": {"callback": _by_link(1, 2)},
@@ -172,9 +190,9 @@ def ik(
     set_arguments(load_options, arguments)
     if model == "-" and options["input"] == "-":
         raise UsageError("MODEL and --input cannot both be standard input")
-    if output is None and (options["input"] is not None or options["grid"]):
-        flag = "--input" if options["input"] is not None else "--grid"
-        raise UsageError(f"give -o FILE for the configurations of {flag}; -: CSV on stdout")
+    rows = [f"--{name.replace('_', '-')}" for name in ("input", "grid", "look_at", "com") if _has_rows(options[name])]
+    if output is None and rows:
+        raise UsageError(f"give -o FILE for the configurations of {rows[0]}; -: CSV on stdout")
     if output is not None and not is_csv(output):
         check_name(output)
     if as_json and output is not None and str(output) == STDOUT:
@@ -209,6 +227,13 @@ def ik(
                 stop=lambda: bool(caught),
             )
     _finish(outcome, output, config, caught, as_json=as_json, quiet=quiet)
+
+
+def _has_rows(value: Any) -> bool:
+    """True for a file of rows, points of which some are of files, and a grid."""
+    if isinstance(value, dict):
+        return any(isinstance(point, str) for point in value.values())
+    return isinstance(value, str) or (isinstance(value, tuple) and value != () and isinstance(value[0], tuple))
 
 
 def _print_one(job: IkJob, *, as_json: bool) -> None:

@@ -197,7 +197,7 @@ def _typed(robot: Robot, start: Real, via: Sequence[str], link: str | None) -> t
     if link is None:
         points, last = [], start
         for word in via:
-            given = read_by_name("q0", (word,), robot.articulation)
+            given = read_by_name("via", (word,), robot.articulation)
             kept = dict(zip(robot.coords, last.tolist(), strict=True))
             followers = {*robot.coords} - {robot.coords[n] for n in robot.model.dof_coord[movable(robot.model)]}
             free = {name: value for name, value in kept.items() if name not in followers}

@@ -59,9 +59,9 @@ def stored_by_name(name: str, value: Any, names: AllNames) -> Any:
 
 
 def _kind_of(option: str) -> Kind:
-    """The kind of a setting, or of what one command alone takes: accelerations (compute), a posture (ik), limits
-    (trajectory)."""
-    own = {"a0": RATES, "posture": COORDS} | dict.fromkeys(MOTION_LIMITS, GAINS)
+    """The kind of a setting, or of what one command alone takes: accelerations (compute), a posture (ik), way points
+    and limits (trajectory)."""
+    own = {"a0": RATES, "posture": COORDS, "via": COORDS} | dict.fromkeys(MOTION_LIMITS, GAINS)
     return own.get(option) or SETTINGS[option].kind
 
 
@@ -325,7 +325,7 @@ def _wanted(given: int, option: str, names: Names) -> str:
     known, free = names.known, names.independent
     counts = f"{len(known)}" if len(known) == len(free) else f"{len(known)} (or {len(free)} without followers)"
     hint = ""
-    of_base = {"q0": 7}.get(option, 6)
+    of_base = {"q0": 7, "via": 7}.get(option, 6)
     if names.noun == "a joint" and given == len(known) + of_base:
         hint = f"; {of_base} more are those of a floating base (--base floating)"
     elif names.noun == "a joint" and option != "q0" and given == len(known) + 1:

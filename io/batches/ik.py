@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from artsim.io.batches.batch import writer_of
-from artsim.io.batches.ik_config import BLANK, MASS_CENTRE, IkConfig
+from artsim.io.batches.ik_config import BLANK, IkConfig
 from artsim.io.batches.ik_rows import Poses
 from artsim.io.format import schema
 from artsim.io.output_file.batch_file import Column, Content
@@ -64,9 +64,7 @@ class IkJob:
             robot.articulation,
             robot.compiled,
             robot.equipped,
-            self._targets(
-                {name: np.zeros((1, len(config.link), 3 + (name != "position"))) for name in self.poses.names}
-            ),
+            self._targets({name: np.zeros((1, *self._row(f"target_{name}"))) for name in self.poses.names}),
             move=self._moved(),
             posture=config.posture,
             tolerance=config.tolerance,
@@ -90,12 +88,21 @@ class IkJob:
             )
             for n, link in enumerate(config.link)
         ]
-        for link, point in config.look_at.items():
-            axis = config.look_axis.get(link, Target.axis)
-            found.append(Target(link, look_at=point, axis=axis, frame=config.frame, **self._weights(link)))
-        if config.com is not None:
-            found.append(Target(None, config.com, **self._weights(MASS_CENTRE)))
+        for n, (name, typed) in enumerate(config.points.items()):
+            point: Any = wanted["point"][:, n] if "point" in wanted else typed
+            if name in config.look_at:
+                axis = config.look_axis.get(name, Target.axis)
+                found.append(Target(name, look_at=point, axis=axis, frame=config.frame, **self._weights(name)))
+            else:
+                found.append(Target(None, point, **self._weights(name)))
         return found
+
+    def _row(self, name: str) -> tuple[int, ...]:
+        """The shape of a row of a variable."""
+        config = self.config
+        sizes = {"xyz": 3, "quat": 4, "target_link": len(config.link), "point_target": len(config.points)}
+        sizes["coord"] = self.robot.nq
+        return tuple(sizes[dim] for dim in schema.TABLE[f"ik/{name}"].dims[1:])
 
     def _weights(self, name: str) -> dict[str, Any]:
         """The weights that are given for a link, or for the centre of mass."""
@@ -150,21 +157,22 @@ class IkJob:
 
     def content(self, provenance: Mapping[str, str | int | float]) -> Content:
         """The content of a file of all rows."""
-        search, links = self.search, self.config.link
-        labels = file_labels(self.robot.labels)._replace(target_link=links)
+        search, config = self.search, self.config
+        labels = file_labels(self.robot.labels)._replace(target_link=config.link)
+        if "point" in self.poses.names:
+            labels = labels._replace(point_target=tuple(config.points))
         names = [f"target_{name}" for name in self.poses.names] + ["qpos", "status", *search.errors]
         names += ["iterations", "attempts", *(["jump"] if self.config.path else [])]
         names += ["depth"] if self.config.clear else []
-        sizes = {"xyz": 3, "quat": 4, "target_link": len(links), "coord": self.robot.nq}
         columns = {}
         for name in (name for name in schema.IK_VARIABLES if name in names):
             variable = schema.TABLE[f"ik/{name}"]
-            columns[name] = Column(variable.dims[1:], tuple(sizes[dim] for dim in variable.dims[1:]), variable.dtype)
+            columns[name] = Column(variable.dims[1:], self._row(name), variable.dtype)
         return Content(
             rows=self.rows,
             columns=columns,
             labels=labels,
-            model=model_record(self.robot.articulation),
+            model=model_record(self.robot.articulation, None if self.clearance is None else self.clearance.kept),
             facts={"frame": self.config.frame, "only": self.config.only},
             provenance={**provenance, "config": self.config.to_json(), "seed": self.config.seed},
             group="ik",
@@ -283,5 +291,5 @@ def write_ik(
 
 def same_file(output: Path, config: IkConfig) -> tuple[str | None, ...]:
     """The inputs of a job, which its output must not be."""
-    read = config.input or ""
-    return config.model, config.load.get("loops"), read, read.rpartition(":")[0]
+    read = [part for file in config.files for part in (file, file.rpartition(":")[0])]
+    return config.model, config.load.get("loops"), *read

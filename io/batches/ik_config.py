@@ -67,13 +67,20 @@ GRID = Kind(
     _is_grid,
     lambda value: tuple(map(tuple, value)),
 )
+
+
+def _is_point(value: Any) -> bool:
+    return _are_finite(value, 3) or (isinstance(value, str) and value != "")
+
+
 POINT = Kind(
     "point",
-    "three finite numbers",
-    lambda value: _are_finite(value, 3),
+    "three finite numbers, or a file",
+    _is_point,
     lambda value: tuple(value) if isinstance(value, list) else value,
 )
-POINTS = by_name("points", "three finite numbers by link", lambda value: _are_finite(value, 3))
+POINTS = by_name("points", "three finite numbers, or a file, by link", _is_point)
+AXES = by_name("axes", "three finite numbers by link", lambda value: _are_finite(value, 3))
 WEIGHTS = by_name(
     "weights", "one or two numbers above 0 by link", lambda value: _are_finite(value, 1, 2) and min(value) > 0
 )
@@ -116,14 +123,19 @@ class IkConfig:
         GRID,
         metavar="X,Y,Z[,R,P,Y|,QW,QX,QY,QZ]",
     )
-    look_at: Mapping[str, tuple[float, ...]] = COMMON(
-        POINTS, "Point at which an axis of a link looks [m], z without --look-axis.", metavar="LINK=X,Y,Z"
+    look_at: Mapping[str, tuple[float, ...] | str] = COMMON(
+        POINTS,
+        "Point at which an axis of a link looks [m], z without --look-axis; or a file of points, one for each row.",
+        metavar="LINK=X,Y,Z|FILE",
     )
     look_axis: Mapping[str, tuple[float, ...]] = COMMON(
-        POINTS, "Axis that looks, of length 1 in the link's frame.", metavar="LINK=X,Y,Z"
+        AXES, "Axis that looks, of length 1 in the link's frame.", metavar="LINK=X,Y,Z"
     )
-    com: tuple[float, ...] | None = COMMON(
-        None, "Place of the robot's centre of mass in the world [m].", POINT, metavar="X,Y,Z"
+    com: tuple[float, ...] | str | None = COMMON(
+        None,
+        "Place of the robot's centre of mass in the world [m]; or a file of places, one for each row.",
+        POINT,
+        metavar="X,Y,Z|FILE",
     )
     weight: Mapping[str, tuple[float, ...]] = COMMON(
         WEIGHTS,
@@ -188,7 +200,7 @@ class IkConfig:
                 raise UsageError(f"--{name.replace('_', '-')} is for --clear")
         if self.clear and self.path:
             raise UsageError("--clear finds configurations row by row, and --path one from the other: give one of them")
-        if self.path and self.input is None:
+        if self.path and not self.files:
             raise UsageError("--path is for the rows of --input")
 
     def _check_targets(self) -> None:
@@ -207,6 +219,8 @@ class IkConfig:
             raise UsageError("--grid is for one --link")
         if len(self.grid) == 7 and any(len(axis) > 1 for axis in self.grid[3:]):
             raise UsageError("--grid: the entries of a quaternion are numbers; angles R,P,Y may be ranges")
+        if self.com is not None and MASS_CENTRE in self.look_at:
+            raise UsageError(f"--look-at: a link called {MASS_CENTRE!r} cannot be told from the centre of mass")
         for link in self.look_axis:
             if link not in self.look_at:
                 raise UsageError(f"--look-axis: {link!r} looks at nothing (--look-at){nearest(link, self.look_at)}")
@@ -214,6 +228,17 @@ class IkConfig:
         for name in self.weight:
             if name not in known:
                 raise UsageError(f"--weight: {name!r} has no target{nearest(name, known)}")
+
+    @property
+    def points(self) -> dict[str, tuple[float, ...] | str]:
+        """The points of links that look, and of the centre of mass, by name."""
+        return {**self.look_at, **({} if self.com is None else {MASS_CENTRE: self.com})}
+
+    @property
+    def files(self) -> list[str]:
+        """The files of rows."""
+        of_points = [point for point in self.points.values() if isinstance(point, str)]
+        return [*([] if self.input is None else [self.input]), *of_points]
 
     def to_json(self) -> str:
         """The configuration as one JSON object."""

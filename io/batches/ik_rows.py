@@ -1,4 +1,4 @@
-"""The rows of poses that an inverse kinematics looks for: typed, on a grid, or of a file."""
+"""The rows of targets that an inverse kinematics looks for: poses typed, on a grid or of a file; points of files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ _MOST_TURNS = 1 << 20  # rotations of a grid
 
 
 class Poses:
-    """The poses of a configuration, by rows: typed ones, those of a grid or of a file; one row without, if none."""
+    """The poses of a configuration, by rows: typed ones, those of a grid or of a file; and points, if any are of files.
+
+    Attributes:
+        rows: their number.
+        names: those of position, quaternion and point that rows have.
+    """
 
     def __init__(self, config: IkConfig) -> None:
         """Raises UsageError and the errors of PoseFile."""
@@ -30,16 +35,47 @@ class Poses:
             self._held = _Grid(config.grid)
         else:
             self._held = _Typed(config.pose)
-        self.rows = self._held.rows
+        self._points = self._open_points(config)
+        files = [each for each in self._points if isinstance(each, PoseFile)]
+        rows = {each.rows for each in files} | (
+            {self._held.rows} if config.input or config.grid or not files else set()
+        )
+        if len(rows) > 1:
+            raise UsageError(f"targets have different numbers of rows: {', '.join(map(str, sorted(rows)))}")
+        self.rows = rows.pop()
         lacking = {POSITION: "position", ROTATION: "quaternion"}.get(config.only)
         if lacking is not None and lacking not in self._held.names:
             raise UsageError(f"--only {config.only}: the poses have no {lacking}")
-        self.names = tuple(name for name in self._held.names if config.only == BOTH or name == lacking)
+        self._of_poses = tuple(name for name in self._held.names if config.only == BOTH or name == lacking)
+        self.names = (*self._of_poses, *(["point"] if files else []))
+
+    def _open_points(self, config: IkConfig) -> list[PoseFile | Array]:
+        """Files of points, opened, and typed points. Raises UsageError, and the errors of PoseFile."""
+        found: list[PoseFile | Array] = []
+        for name, point in config.points.items():
+            if not isinstance(point, str):
+                found.append(np.array(point, float))
+                continue
+            file = self._stack.enter_context(PoseFile(point, (name,)))
+            if "position" not in file.names:
+                raise UsageError(f"{point}: has no positions, which are wanted as points of {name}")
+            found.append(file)
+        return found
 
     def read(self, start: int, stop: int) -> dict[str, Array]:
-        """Rows start … stop: position (rows, links, 3) and quaternion (rows, links, 4), those that count."""
+        """Rows start … stop: position (rows, links, 3) and quaternion (rows, links, 4), those that count, and, if some
+        are of files, `point` (rows, points, 3) of all."""
         rows = self._held.read(start, stop)
-        return {name: rows[name] for name in self.names}
+        found = {name: np.repeat(rows[name], (stop - start) // len(rows[name]), axis=0) for name in self._of_poses}
+        if "point" in self.names:
+            points = [
+                each.read(start, stop)["position"][:, 0]
+                if isinstance(each, PoseFile)
+                else np.repeat(each[None], stop - start, axis=0)
+                for each in self._points
+            ]
+            found["point"] = np.stack(points, axis=1)
+        return found
 
     def close(self) -> None:
         """Close the file."""

@@ -15,6 +15,7 @@ from artsim.io.readers.output import opened
 from artsim.io.runs.provenance import made_elsewhere
 from artsim.io.runs.replay import TOLERANCE, Load
 from artsim.sim.foundation.records import Array
+from artsim.sim.geometry.solids import with_pieces
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.runs.configuration import RunConfig
 
@@ -25,7 +26,7 @@ class StoredPoses(Poses):
     def __init__(self, stored: IkRecording) -> None:
         self._stored = stored
         self.rows = stored.rows
-        self.names = tuple(name for name in ("position", "quaternion") if f"target_{name}" in stored)
+        self.names = tuple(name for name in ("position", "quaternion", "point") if f"target_{name}" in stored)
 
     def read(self, start: int, stop: int) -> dict[str, Array]:
         return {name: self._stored.read(f"target_{name}", start, stop) for name in self.names}
@@ -44,7 +45,9 @@ def verify_ik(
         config = IkConfig.from_json(stored.provenance.get("config", "{}"))
         options = ("base", "balance_inertia", "ignore_unsupported", "density")
         settings = RunConfig.from_mapping({name: config.load[name] for name in options if name in config.load})
-        articulation = load(stored.model_text, str(stored.model.get("name", "model")), settings)
+        articulation = with_pieces(
+            load(stored.model_text, str(stored.model.get("name", "model")), settings), stored.kept
+        )
         job = IkJob(config, Robot.of(articulation), StoredPoses(stored))
         for first, results in job.found(threads):
             found.compare(first, results)

@@ -36,6 +36,7 @@ class Labels(NamedTuple):
     jacobian_link: tuple[int, ...] = ()
     jacobian_dof: tuple[int, ...] = ()
     target_link: tuple[str, ...] = ()  # links whose poses are wanted in an inverse kinematics
+    point_target: tuple[str, ...] = ()  # links that look at points, and com: the place of the centre of mass
     push: tuple[str, ...] = ()  # pushes of the samples of a rollout
     delayed_control: tuple[str, ...] = ()  # controls whose delay differs between samples
     control: tuple[str, ...] | None = None  # controls of the actuators; None: one per actuator
@@ -134,6 +135,7 @@ DIMENSIONS = {
     "extreme": "figure of the run's summary",
     "course_entry": "figure of the steps that an accuracy chose",
     "target_link": "link whose pose is wanted",
+    "point_target": "link that looks at a point, or com, the centre of mass",
     "push": "push",
     "delayed_control": "delayed control",
 }

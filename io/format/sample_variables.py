@@ -226,7 +226,18 @@ SAMPLES: dict[str, Variable] = {
     "ik/target_quaternion": line(
         "sample target_link quat", "1", "wanted rotation", "of the target's frame (w, x, y, z), likewise"
     ),
-    "ik/qpos": line("sample coord", "{coord_units}", "position", "the configuration that was found"),
+    "ik/target_point": line(
+        "sample point_target xyz",
+        "m",
+        "wanted point",
+        "at which the link looks, in the frame that the attribute names, or of the centre of mass in the world",
+    ),
+    "ik/qpos": line(
+        "sample coord",
+        "{coord_units}",
+        "position",
+        "the configuration that was found; NaN: not reached, and left blank",
+    ),
     "ik/status": line(
         "sample",
         "1",

@@ -35,7 +35,7 @@ from artsim.sim.quantities.catalogue import INPUTS, QUANTITIES
 if TYPE_CHECKING:
     import h5py
 
-_SUFFIXES = {".npy": "npy", ".npz": "npz", ".h5": "h5", ".hdf5": "h5", ".csv": "csv"}
+SUFFIXES = {".npy": "npy", ".npz": "npz", ".h5": "h5", ".hdf5": "h5", ".csv": "csv"}
 _STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")  # --input <(zcat poses.csv.gz)
 _IN_H5 = re.compile(r"(.+\.(?:h5|hdf5)):(.*)", re.IGNORECASE | re.DOTALL)
 _WORDS = {"O": "Python objects", "c": "complex numbers", "U": "texts", "S": "texts", "b": "booleans"}
@@ -145,8 +145,8 @@ def opened_input(text: str, stack: ExitStack) -> tuple[str, str, int]:
     name, inside = text, ""
     if (match := _IN_H5.fullmatch(text)) and not Path(text).exists():
         name, inside = match.group(1), match.group(2)
-    if Path(name).suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"{name}: cannot tell what it is; configurations are in {', '.join(_SUFFIXES)} or -")
+    if Path(name).suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{name}: cannot tell what it is; configurations are in {', '.join(SUFFIXES)} or -")
     try:
         about = Path(name).stat()
         if not stat.S_ISREG(about.st_mode):
@@ -182,7 +182,7 @@ def _spooled_stream(text: str, stack: ExitStack) -> tuple[str, str, int]:
 
 def kind_of_input(name: str, handle: int) -> str:
     """The kind of a file by its suffix, that of a stream by its first bytes."""
-    kind = None if name == "<stdin>" or name.startswith(_STREAMS) else _SUFFIXES.get(Path(name).suffix.lower())
+    kind = None if name == "<stdin>" or name.startswith(_STREAMS) else SUFFIXES.get(Path(name).suffix.lower())
     if kind is not None:
         return kind
     head = os.pread(handle, 8, 0)

@@ -19,6 +19,7 @@ from artsim.io.gate.gate import open_checked
 from artsim.io.gate.values import reading
 from artsim.io.inputs.array_files import NpzArchive, Stored, stored_npy
 from artsim.io.inputs.configurations import (
+    SUFFIXES,
     kind_of_input,
     labels_in,
     object_at,
@@ -37,6 +38,12 @@ _NAMES = {
 _WIDTHS = {"position": 3, "quaternion": 4}
 POSE = 7
 _CSV = {"position": ("x", "y", "z"), "quaternion": ("qw", "qx", "qy", "qz")}
+
+
+def is_pose_file(text: str) -> bool:
+    """True for a name of a file of poses, which may be followed by the path of a dataset."""
+    name = text.rpartition(":")[0] if ":/" in text else text
+    return Path(name).suffix.lower() in SUFFIXES
 
 
 class _Contents(NamedTuple):

@@ -38,6 +38,7 @@ _STARTS = 12  # configurations of the first pose that are tried
 _JUMP = 0.5  # [rad or m] between two samples, by which a joint cannot move along a line
 _AT = 1.0 - 1e-4  # share of a limit from which it counts as reached
 _MOST_ROWS = 10_000_000
+_LOOKED_AT = 1001  # moments of a part of the motion, beside its rows, at which shares of limits are told
 
 KINDS = ("target", "velocity", "acceleration", "torque")
 WITH_DRIVES, WITH_COMPUTED_TORQUE = ("target", "velocity", "torque"), ("target", "velocity", "acceleration")
@@ -480,8 +481,9 @@ def _refuse_unbounded(mover: Mover, path: Sequence[Piece], limits: Limits) -> No
 
 def _fastest_leg(mover: Mover, piece: Piece, limits: Limits) -> _Leg:
     passage: Passage = timed(mover, piece, limits)
-    whole = [(float(n), k) for n, k in zip(piece.points, piece.knots, strict=True) if n == int(n)]
-    passed = [(n, float(np.interp(k, passage.grid, passage.time))) for n, k in whole]
+    whole: Real = np.arange(math.ceil(piece.points[0]), math.floor(piece.points[-1]) + 1.0)
+    at = np.interp(np.interp(whole, piece.points, piece.knots), passage.grid, passage.time)
+    passed = list(zip(whole.tolist(), at.tolist(), strict=True))
     return _Leg(passage.duration, lambda time: forces_along(mover, piece, passage, time), passed)
 
 
@@ -525,24 +527,22 @@ def _sampled(mover: Mover, legs: Sequence[_Leg], limits: Limits, dt: float) -> T
     torque[:, model.independent_dof] = force
     passed = {n: begins[k] + at for k, leg in enumerate(legs) for n, at in leg.passed}
     driven = tuple(mover.dofs[k] for k in movable(model).tolist())
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = {
-            "velocity": np.abs(v).max(axis=0) / limits.velocity,
-            "acceleration": np.abs(a).max(axis=0) / limits.acceleration,
-            "torque": np.abs(force).max(axis=0) / limits.force,
-        }
-    names = {
-        **dict.fromkeys(shares, mover.dofs),
-        "torque": tuple(mover.dofs[k] for k in model.independent_dof.tolist()),
-    }
-    bounds = {"velocity": limits.velocity, "acceleration": limits.acceleration, "torque": limits.force}
-    used = {
-        kind: {
-            name: float(share)
-            for name, share, bound in zip(names[kind], shares[kind], bounds[kind], strict=True)
-            if np.isfinite(bound)
-        }
-        for kind in shares
-    }
+    used = _used(mover, [*parts, *(leg.at(np.linspace(0.0, leg.duration, _LOOKED_AT)) for leg in legs)], limits)
     way_points = np.array([passed[n] for n in sorted(passed)])
     return Trajectory(time, q, v, a, torque, duration, way_points, driven, used, mover.dofs, np.array(model.dof_coord))
+
+
+def _used(mover: Mover, parts: Sequence[tuple[Motion, Real]], limits: Limits) -> dict[str, dict[str, float]]:
+    """The largest share of each limit in parts of the motion, by kind and by the names of dofs that have one."""
+    independent = tuple(mover.dofs[k] for k in mover.model.independent_dof.tolist())
+    kinds = {
+        "velocity": (mover.dofs, [moved.v for moved, _ in parts], limits.velocity),
+        "acceleration": (mover.dofs, [moved.a for moved, _ in parts], limits.acceleration),
+        "torque": (independent, [force for _, force in parts], limits.force),
+    }
+    found = {}
+    for kind, (names, tables, bounds) in kinds.items():
+        largest = np.max([np.abs(table).max(axis=0) for table in tables], axis=0).tolist()
+        triples = zip(names, largest, bounds.tolist(), strict=True)
+        found[kind] = {name: value / bound for name, value, bound in triples if math.isfinite(bound) and bound > 0.0}
+    return found

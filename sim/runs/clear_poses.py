@@ -17,7 +17,11 @@ _AT_ONCE = 1024  # configurations in which bodies are placed at once
 
 
 class Clearance:
-    """Looks for overlaps of the shapes that may touch in a run with --ground, --self-collide."""
+    """Looks for overlaps of the shapes that may touch in a run with --ground, --self-collide.
+
+    Attributes:
+        kept: the shapes as which meshes and height fields collide, as files keep them.
+    """
 
     def __init__(
         self, robot: Robot, *, ground: bool = False, self_collide: bool = False, notes: list[str] | None = None
@@ -30,6 +34,7 @@ class Clearance:
         touching = touching_shapes(robot.articulation, robot, config, [] if notes is None else notes)
         if touching is None:
             raise UsageError("--clear: no shapes of this robot may touch each other (--self-collide, --ground)")
+        self.kept = touching.kept
         self._model = robot.model
         self._probe = Probe(touching, touching.contacts.allowed)
 

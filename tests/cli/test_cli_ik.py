@@ -110,7 +110,9 @@ def test_the_table_is_what_a_file_holds(poses: Path, tmp_path: Path) -> None:
     """Every dataset of the schema is there: of rotations and positions, loops, a path."""
     (tmp_path / "excavator.xml").write_text(EXCAVATOR)
     np.save(tmp_path / "poses.npy", [[2.5, 0.2, 0.5, 1, 0, 0, 0]] * 3)
+    np.save(tmp_path / "points.npy", [[3.0, 0, 0]] * 3)
     words = (tmp_path / "excavator.xml", "--link", "tooth", "--input", tmp_path / "poses.npy", "--path")
+    words = (*words, "--look-at", f"tooth={tmp_path / 'points.npy'}")  # type: ignore[assignment]
     good(*words, "-o", tmp_path / "a.h5", "--on-error", "skip")
     with h5py.File(tmp_path / "a.h5") as file:
         for path, variable in schema.TABLE.items():
@@ -250,6 +252,47 @@ def test_links_look_and_the_centre_of_mass_is_placed(tmp_path: Path) -> None:
     assert (done.exit_code, "reproduced, every byte equal" in done.output) == (0, True), done.output
 
 
+def test_points_of_files_are_followed(tmp_path: Path) -> None:
+    """A tool stays where it is while another link looks at a moving point, and the centre of mass moves on a line."""
+    robot = artsim.load(ARM)
+    q = np.array([0.3, 0.4, 0.2, -0.9, 0.1, 0.5, 0.2])
+    place, turn = pose_of(robot, q, "link_5")
+    points = place + turn[:, 2] + np.linspace(0, 0.2, 30)[:, None] * [0, 1, 0]
+    np.save(tmp_path / "points.npy", points)
+    np.savetxt(tmp_path / "points.csv", points, "%.17g", ",", header="x,y,z", comments="")
+    tool = ("--link", LINK, "--pose", ",".join(map(str, pose_of(robot, q, LINK)[0])), "--tolerance", "1e-8,1e-8")
+    words = (ARM, *tool, "--path", "--q0", ",".join(map(str, q)), "-o", tmp_path / "a.h5", "--force")
+    rows = []
+    for name in ("points.npy", "points.csv"):
+        good(*words, "--look-at", f"link_5={tmp_path / name}")
+        with artsim.open(tmp_path / "a.h5") as file:
+            rows.append(file["qpos"])
+            np.testing.assert_array_equal(file["target_point"][:, 0], points)
+            assert file["target_position"].shape == (30, 1, 3) and (file["status"] == 0).all()
+            assert (file["jump"] < 0.05).all()
+    np.testing.assert_array_equal(*rows)
+    for row, point in zip(rows[0], points, strict=True):
+        at, looks = pose_of(robot, row, "link_5")
+        assert (point - at) / np.linalg.norm(point - at) == pytest.approx(looks[:, 2], abs=1e-7)
+        assert pose_of(robot, row, LINK)[0] == pytest.approx(pose_of(robot, q, LINK)[0], abs=1e-7)
+    told = CliRunner().invoke(cli, ["replay", str(tmp_path / "a.h5"), "--verify"])
+    assert told.exit_code == 0, told.output
+    moved = q + np.linspace(0, 0.2, 12)[:, None] * [1, 1, -1, 1, 1, 1, 0]
+    com = robot.compute(moved, quantities=["com"])["com"]
+    looks = [place + turn[:, 2] for place, turn in (pose_of(robot, row, "link_5") for row in moved)]
+    np.save(tmp_path / "com.npy", com)
+    np.save(tmp_path / "looks.npy", looks)
+    more = ("--look-at", f"link_5={tmp_path / 'looks.npy'}", *words[-5:-3], "-o", tmp_path / "b.h5")
+    good(ARM, "--com", tmp_path / "com.npy", *more)
+    with artsim.open(tmp_path / "b.h5") as file:
+        assert file.labels.point_target == ("link_5", "com") and (file["status"] == 0).all()
+        found = robot.compute(file["qpos"], quantities=["com"])["com"]
+        assert found == pytest.approx(com, abs=1e-6)
+        np.testing.assert_array_equal(file["target_point"], np.stack([looks, com], axis=1))
+    done = ik(*words, "--look-at", f"link_5={tmp_path / 'points.npy'}", "--com", tmp_path / "com.npy")
+    assert done.exit_code == 2 and "targets have different numbers of rows: 12, 30" in done.stderr
+
+
 def test_weights_share_out_what_cannot_be_had(tmp_path: Path) -> None:
     """Two slides in line, the second upon the first: x and x + y at 1 and 4 where y is at most 1. The sum of squares
     a² (x - 1)² + b² (x - 3)² has its least at (a² + 3 b²) / (a² + b²)."""
@@ -353,6 +396,19 @@ def test_clear_configurations_are_looked_for(tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
 
 
+def test_clear_configurations_of_meshes_are_verified(poses: Path, tmp_path: Path) -> None:
+    """The arm's links are meshes: a file keeps the shapes as which they collide."""
+    words = ("--link", LINK, "--input", poses, "--clear", "--self-collide", "--on-error", "skip")
+    good(ARM, *words, "-o", tmp_path / "a.h5")
+    with artsim.open(tmp_path / "a.h5") as file:
+        assert (file["depth"][file["status"] == 0] == 0).all()
+    good(ARM, *words[:4], "-o", tmp_path / "plain.h5")
+    with artsim.open(tmp_path / "plain.h5") as file:
+        assert (artsim.Clearance(artsim.load(ARM), self_collide=True).depths(file["qpos"]) > 0).any()
+    done = CliRunner().invoke(cli, ["replay", str(tmp_path / "a.h5"), "--verify"])
+    assert (done.exit_code, "reproduced, every byte equal" in done.output) == (0, True), done.output
+
+
 def test_depths_are_told_where_nothing_is_clear(tmp_path: Path) -> None:
     """A ball of 0.1 m on a slide that is wanted 0.04 m above the ground is 0.06 m in it."""
     path = tmp_path / "slide.xml"
@@ -380,10 +436,14 @@ def test_depths_are_told_where_nothing_is_clear(tmp_path: Path) -> None:
         (("--link", LINK, "--grid", "0,0,0,0:1:2,0,0,0", "-o", "a.h5"), 2, "the entries of a quaternion are numbers"),
         (("--link", LINK, "--link", "link_3", "--grid", "0,0,0", "-o", "a.h5"), 2, "--grid is for one --link"),
         (("--look-at", "link_8=1,0,0"), 2, "link 'link_8' does not exist; did you mean 'link_"),
-        (("--look-at", "1,0,0"), 2, "'1,0,0' is not LINK=X,Y,Z"),
+        (("--look-at", "1,0,0"), 2, "'1,0,0' is not LINK=X,Y,Z|FILE"),
+        (("--look-at", f"{LINK}=1,0"), 2, "'1,0' is neither X,Y,Z nor a file (.npy, .npz, .csv, .h5)"),
+        (("--look-at", f"{LINK}=x.npy"), 2, "give -o FILE for the configurations of --look-at"),
+        (("--look-at", f"{LINK}=x.npy", "-o", "a.h5"), 66, "x.npy: no such file"),
+        (("--com", "nan.npy", "-o", "a.h5"), 2, "target the centre of mass: position of row 3 is not finite"),
         (("--look-at", f"{LINK}=1,0,0", "--look-axis", f"{LINK}=1,1,0"), 2, "want a direction of length 1"),
         (("--look-at", f"{LINK}=1,0,0", "--look-axis", "link_6=1,0,0"), 2, "'link_6' looks at nothing (--look-at)"),
-        (("--com", "0,0"), 2, "'0,0' has 2 numbers, want X,Y,Z"),
+        (("--com", "0,0"), 2, "--com: '0,0' is neither X,Y,Z nor a file"),
         (("--com", "0,0,0.3", "--weight", "come=2"), 2, "--weight: 'come' has no target; did you mean 'com'?"),
         (("--com", "0,0,0.3", "--weight", "com=0"), 2, "want one or two numbers above 0 by link"),
         (("--link", LINK, "--pose", "1,2"), 2, "'1,2' has 2 numbers, want X,Y,Z, and R,P,Y or QW,QX,QY,QZ"),

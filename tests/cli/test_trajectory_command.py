@@ -66,7 +66,8 @@ def test_the_summary_is_what_python_finds(tmp_path: Path) -> None:
 
 REFUSED = [
     ((), 2, "give --through FILE or --via WAYPOINT"),
-    (("--via", "joint_9=1"), 2, "joint_9"),
+    (("--via", "joint_9=1"), 2, "--via: 'joint_9' is not a joint"),
+    (("--via", "1,2,3"), 2, "--via: got 3 numbers, want 7"),
     (("--via", "joint_1=9"), 2, "joint_1 is 6.04 beyond its limit at way point 1"),
     (("--via", "joint_1=1", "--through", "x.csv"), 2, "only one"),
     (("--through", "x.csv"), 66, "x.csv: no such file"),

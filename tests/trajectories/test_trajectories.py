@@ -68,6 +68,24 @@ def test_a_trapezoid_and_a_triangle() -> None:
     np.testing.assert_array_equal(found.qvel[-1], 0.0)
 
 
+def test_shares_and_way_points_do_not_depend_on_rows() -> None:
+    """Of a motion whose rows are at its ends alone; corners that are rounded are passed, too."""
+    robot = artsim.load(ARM)
+    points = np.zeros((4, 7))
+    points[1:, 0] = 1.0, 0.5, 1.2
+    points[2:, 3] = -1.0
+    options: Any = {"lines": True, "blend": 0.1, "max_acceleration": 5.0}
+    fine, coarse = (robot.trajectory(points, dt=dt, **options) for dt in (1e-3, 10.0))
+    assert len(coarse.time) == 2 and len(fine.way_points) == 4
+    np.testing.assert_array_equal(coarse.way_points, fine.way_points)
+    for kind, shares in fine.used.items():
+        assert dict(coarse.used[kind]) == pytest.approx(dict(shares), rel=1e-2, abs=1e-6)
+    at = np.searchsorted(fine.time, fine.way_points[1:3])
+    for row, corner in zip(at, points[1:3], strict=True):
+        away = np.linalg.norm(fine.qpos - corner, axis=1)
+        assert 1e-3 < away.min() <= away[row] < 1.2 * away.min()
+
+
 @pytest.mark.small
 def test_a_motor_lifts_against_weight_and_friction(tmp_path: Path) -> None:
     """Bang-bang: up with (F - f) / m - g, to rest with (F + f) / m + g."""
