@@ -60,9 +60,10 @@ def stewart() -> str:
     for n in range(6):
         at = math.pi / 3 * (n + (0.2 if n % 2 else -0.2))
         over = math.pi / 3 * (n + (-0.3 if n % 2 else 0.3))
-        legs += f"""<body name="leg{n}" pos="{math.cos(at)} {math.sin(at)} 0"><joint name="u{n}" axis="1 0 0"/>
-          <joint name="v{n}" axis="0 1 0"/>{GEOM}<body name="rod{n}"><joint name="s{n}" type="slide" axis="0 0 1"/>{GEOM}
-          <site name="rod{n}" pos="0 0 1"/></body></body>"""
+        legs += f"""<body name="leg{n}" pos="{math.cos(at)} {math.sin(at)} 0">
+          <joint name="u{n}" axis="1 0 0"/><joint name="v{n}" axis="0 1 0"/>{GEOM}
+          <body name="rod{n}"><joint name="s{n}" type="slide" axis="0 0 1"/>{GEOM}<site name="rod{n}" pos="0 0 1"/>
+          </body></body>"""
         sites += f'<site name="eye{n}" pos="{0.6 * math.cos(over)} {0.6 * math.sin(over)} 0"/>'
         loops += f'<connect site1="rod{n}" site2="eye{n}"/>'
     platform = f'<body name="platform" pos=".05 -.03 1.1"><freejoint name="platform"/>{GEOM}{sites}</body>'
