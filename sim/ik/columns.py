@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from artsim.sim.articulation.model import BALL, FREE, Compiled, Model
+from artsim.sim.articulation.model import BALL, D_MIN, FREE, Compiled, Model
 from artsim.sim.equipment.arrays import RIGID, Equipped
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -63,12 +63,13 @@ def tied(
     these constraints. `everything`: all constraints of the robot but
     those of tendons.
 
-    Loops and couplings that are springs tie nothing. Raises UsageError for equalities of tendons, which the search does
-    not hold.
+    Loops and couplings that are springs tie nothing; those that are soft as in MuJoCo do. Raises UsageError for
+    equalities of tendons, which the search does not hold.
     """
     model = compiled.model
     movers: list[tuple[str, int, set[int]]] = []
-    for c in np.flatnonzero((model.row_frequency < 0) & (model.row_compliance < 0)).tolist():
+    rigid = (model.row_frequency < 0) & (model.row_compliance < 0)
+    for c in np.flatnonzero(rigid | (model.row_impedance[:, D_MIN] >= 0)).tolist():
         pair = (int(model.row_follower[c]), int(model.row_leader[c]))
         movers.append(("couplings", c, {k for k in pair if k >= 0}))
     for c, (turn, dof) in enumerate(zip(model.axis_turn.tolist(), model.axis_dof.tolist(), strict=True)):
