@@ -157,7 +157,7 @@ def api(path: str) -> str:
 def described(name: str, item: Any, mark: str) -> str:
     """Heading, signature and docstring."""
     try:
-        told = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(item)))
+        told = re.sub(r"(: |-> )(['\"])(.*?)\2", r"\1\3", str(inspect.signature(item)))
     except ValueError:
         told = "(…)"
     told = re.sub(r"\*\*(\w+): Unpack\[(\w+)\]", lambda found: keywords(found[1], found[2]), told)
