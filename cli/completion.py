@@ -84,16 +84,22 @@ def _is_model(path: Path) -> bool:
 
 def _names(models: Sequence[str], kind: str) -> Iterable[str]:
     """The names of a kind in the model that was typed; none without one, or if it cannot be read."""
-    from artsim.cli.scene_options import SceneOptions, load_models
-    from artsim.cli.words import names_for
-    from artsim.loaders.read_options import DEFAULTS
+    from artsim.loaders.load import SceneEntry, load_articulation, load_scene
+    from artsim.loaders.scene import scene_names
+    from artsim.sim.articulation.compile_model import compile_model
+    from artsim.sim.equipment.equip import labels_of
+    from artsim.sim.runs.patterns import names_of
 
     with contextlib.suppress(Exception):  # a shell has no place for a message
-        options = DEFAULTS | {"meshes": False, "ignore_unsupported": True}
-        robot = load_models(models, SceneOptions(options, {}, (), (), ()))  # type: ignore[arg-type]
+        entries = [SceneEntry(name, file) for name, file in scene_names(models, lambda word: Path(word).is_file())]
+        if len(entries) == 1 and not entries[0].name:
+            robot = load_articulation(entries[0].file, meshes=False, ignore_unsupported=True)
+        else:
+            robot = load_scene(entries, meshes=False, ignore_unsupported=True)
         if kind == "link":
             return [link.name for link in robot.links]
         if kind == "keyframe":
             return [keyframe.name for keyframe in robot.keyframes]
-        return names_for(robot)[kind].known
+        compiled = compile_model(robot)
+        return names_of(robot, compiled.model, compiled.labels, labels_of(robot))[kind].known
     return ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +50,8 @@ class Pictures(NamedTuple):
         if to.output is not None or not self.files:
             yield to
             return
+        import tempfile  # a run without pictures is started faster without it
+
         with tempfile.TemporaryDirectory(prefix="artsim-run-") as folder:
             yield to._replace(output=Path(folder) / f"{self.files[0].stem}.h5", checkpoint=0)
 
