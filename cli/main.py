@@ -188,6 +188,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     if "--debug" in arguments:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
+    if "_ARTSIM_COMPLETE" in os.environ:  # click's own variable: a shell asks for completions
+        importlib.import_module("artsim.cli.completion")
     cli.main(arguments, prog_name="artsim")
 
 

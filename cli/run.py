@@ -25,6 +25,7 @@ from artsim.cli.progress import caught_signals, storage_errors
 from artsim.cli.run_controller import resumed_controller, typed_controller
 from artsim.cli.run_options import GROUPS, run_config, run_options, was_typed
 from artsim.cli.run_output import Destination, Report, large_output, output_options
+from artsim.cli.run_pictures import Pictures, picture_options
 from artsim.cli.run_summary import refuse_overlaps, refused, sentences, summary_of
 from artsim.cli.scene_options import (
     SceneOptions,
@@ -78,6 +79,7 @@ _INPUTS = (
 @run_options
 @scene_options
 @output_options
+@picture_options
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
@@ -117,6 +119,7 @@ def run(
     scene: SceneOptions,
     to: Destination,
     report: Report,
+    pictures: Pictures,
     **options: Any,
 ) -> None:
     """Simulate MODEL (URDF, MJCF or SDF, or - for standard input), or several in one scene.
@@ -129,8 +132,8 @@ def run(
     Every option can also be set as ARTSIM_<NAME> in the environment.
     """
     report = report._replace(strict=bool(scene.load["strict"]))
-    if converge and (to.output is not None or resume is not None):
-        raise UsageError("--converge compares runs and writes none: it is not for --output and --resume")
+    if converge and (to.output is not None or resume is not None or pictures.files):
+        raise UsageError("--converge writes no run: it is not for --output, --html, --plot and --resume")
     if resume is not None:
         _resume(ctx, resume, to, report, options, threads)
         return
@@ -139,7 +142,9 @@ def run(
         models = (*stored.models, *models)
     if not models and stored.text is None:
         raise UsageError("give a MODEL, or --config with an output of `artsim run`")
-    to.check(*input_files(models, scene), None if config is None else str(config))
+    inputs_of_run = (*input_files(models, scene), None if config is None else str(config))
+    to.check(*inputs_of_run)
+    pictures.check(to, *inputs_of_run)
     articulation = _load(ctx, models, stored, scene)
     more = scene.recorded(articulation)
     with stored.located(ctx):
@@ -161,9 +166,13 @@ def run(
     if to.output is not None and not report.quiet and (told := large_output(plan, to)):
         click.echo(told, err=True)
     tally = EffortTally(plan)
-    with caught_signals() as caught:
-        outcome = _simulate(plan, controls, controller, to, report, caught, threads, tally)
-    _finish(outcome, to.output, report, caught, start, tally.at_limit)
+    drawn: dict[str, int] = {}
+    with pictures.kept(to) as place:
+        with caught_signals() as caught:
+            outcome = _simulate(plan, controls, controller, place, report, caught, threads, tally)
+        if pictures.files and place.output is not None:
+            drawn = pictures.draw(place.output, articulation, quiet=report.quiet)
+    _finish(outcome, to.output, report, caught, start, tally.at_limit, drawn)
 
 
 def _converge(
@@ -323,10 +332,11 @@ def _finish(
     caught: list[int],
     start: Sequence[str] = (),
     at_effort: Mapping[str, float] = {},
+    drawn: Mapping[str, int] = {},
 ) -> None:
     """Print the summary and exit with the exit code of the run. `start`: the notes on the initial state; `at_effort`:
-    the times for which motors gave their largest forces [s]."""
-    summary = summary_of(outcome, output) | {"start": [*start], "at_effort": {**at_effort}}
+    the times for which motors gave their largest forces [s]; `drawn`: sizes of pictures [bytes]."""
+    summary = summary_of(outcome, output) | {"start": [*start], "at_effort": {**at_effort}, "pictures": {**drawn}}
     interrupted = bool(caught) and outcome.simulation.step < outcome.simulation.plan.config.steps
     checked = report.strict and not interrupted and not outcome.simulation.stop_reason
     reason = refused(outcome.simulation) if checked else ""

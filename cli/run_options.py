@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 _BESIDE = {
     "steps": ("duration",),
-    "every": ("output", "force", "config"),
+    "every": ("output", "html", "plot", "force", "config"),
     "activation": ("place",),
     "coupling_erp": ("loops",),
     "self_collide": ("srdf",),

@@ -231,7 +231,8 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         lines.append("motors at their largest force: " + ", ".join(f"{name} ({t:.3g} s)" for name, t in shown) + more)
     if summary["bytes"] is not None:
         lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
-    elif summary["output"] is None:
+    lines += [f"wrote {name} ({size / 1e6:.3g} MB)" for name, size in summary.get("pictures", {}).items()]
+    if summary["output"] is None and not summary.get("pictures"):
         lines.append("nothing of the run is kept; -o FILE.h5 writes it to a file")
     return lines
 

@@ -81,7 +81,19 @@ def scene_options(command: Callable[..., R]) -> Callable[..., R]:
 
 def models_argument(*, required: bool = True) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """The argument `models`: files, or names and files."""
-    return click.argument("models", nargs=-1, required=required, metavar="[NAME=]MODEL… [NAME:=VALUE]…")
+    return click.argument(
+        "models",
+        nargs=-1,
+        required=required,
+        metavar="[NAME=]MODEL… [NAME:=VALUE]…",
+        shell_complete=_complete_model,
+    )
+
+
+def _complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+    from artsim.cli.completion import complete_model  # for a shell alone
+
+    return complete_model(incomplete)
 
 
 def without_arguments(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,9 +53,24 @@ def option_of(name: str, setting: Setting, **otherwise: Any) -> Callable[[F], F]
         how["callback"] = read_gravity
     elif setting.kind not in (TEXT, PAIR, NAMES):
         how["multiple"] = True
+    if kind := _names_in(name, setting, how["metavar"] or ""):
+        how["shell_complete"] = partial(_complete_names, name, kind)
     if setting.kind is TEXT_OR_OF_JOINTS:
         how["metavar"] = f"[JOINT=]{'|'.join(setting.choices)}"
     return click.option(flag, **{**how, **otherwise})
+
+
+def _names_in(name: str, setting: Setting, metavar: str) -> str:
+    """The kind of names that a shell completes in the option's values; "" for none."""
+    if name in ("record", "keyframe"):
+        return name
+    return "link" if "LINK" in metavar else setting.kind.of
+
+
+def _complete_names(name: str, kind: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
+    from artsim.cli.completion import complete_names  # for a shell alone
+
+    return complete_names(name, kind, incomplete)
 
 
 def _type_of(setting: Setting, number: type[Number]) -> Number | Whole:

@@ -9,6 +9,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -125,16 +126,26 @@ def in_python(meaning: str) -> str:
     return escaped(re.sub(r"(?<![\w-])--([a-z][a-z-]+)", lambda found: found[1].replace("-", "_"), meaning))
 
 
+INTERNAL = frozenset(
+    "equipped evaluation has_constraints model of on_bases plans with_model "
+    "check_packing check_size dense group group_name has_tables kept meaning model_text names_told read_stored "
+    "read_table stored_variable unlisted variable worst_residual".split()
+)
+"""Public members that serve other rooms, and that users have no need of."""
+MADE = ("Robot", "Recording", "BatchRecording", "RolloutRecording", "IkRecording")  # by functions, not by users
+
+
 def api(path: str) -> str:
-    """A public name of artsim: a function, or a class with its public members."""
+    """A public name of artsim: a function, or a class with the public members that users need."""
     name = path.removeprefix("artsim.")
     item = getattr(artsim, name)
     if not inspect.isclass(item):
         return described(path, item, "###")
-    parts = [described(path, item, "###")]
+    parts = [f"### `{name}`\n\n{prose(inspect.getdoc(item) or '')}" if name in MADE else described(path, item, "###")]
     for member, raw in inspect.getmembers_static(item):
         value = getattr(raw, "__func__", raw)
-        public = not member.startswith("_") and inspect.getdoc(getattr(item, member, None))
+        known = not member.startswith("_") and member not in INTERNAL
+        public = known and inspect.getdoc(getattr(item, member, None))
         if public and isinstance(value, property):
             annotation = inspect.signature(value.fget).return_annotation if value.fget else ""
             parts.append(f"#### `{member}`\n\n`{annotation}` · {prose(inspect.getdoc(value) or '')}")
@@ -146,13 +157,28 @@ def api(path: str) -> str:
 def described(name: str, item: Any, mark: str) -> str:
     """Heading, signature and docstring."""
     try:
-        told = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(item)))
+        told = re.sub(r"(: |-> )(['\"])(.*?)\2", r"\1\3", str(inspect.signature(item)))
     except ValueError:
         told = "(…)"
+    told = re.sub(r"\*\*(\w+): Unpack\[(\w+)\]", lambda found: keywords(found[1], found[2]), told)
+    told = re.sub(r"(\*, .*), \*, ", r"\1, ", told)  # one * is enough
     if len(told) > 90:
         told = re.sub(r", (?=\*|\w+:)", ",\n    ", told)
     short = name.removeprefix("artsim.")
     return f"{mark} `{short}`\n\n```python\n{name}{told}\n```\n\n{prose(inspect.getdoc(item) or '')}"
+
+
+FEW = 30  # keyword arguments that stand in a signature
+
+
+def keywords(name: str, kind: str) -> str:
+    """The keyword arguments of a TypedDict as they stand in a signature; of many, the name of their table."""
+    places = ("artsim.io.settings", "artsim.sim.runs.settings", "artsim.loaders.writers.changes")
+    declared = next(found for place in places if (found := getattr(import_module(place), kind, None)))
+    if len(declared.__annotations__) > FEW:
+        return f"**{name}"
+    types = {key: getattr(type_, "__forward_arg__", str(type_)) for key, type_ in declared.__annotations__.items()}
+    return ", ".join(["*", *(f"{key}: {type_} = …" for key, type_ in types.items())])
 
 
 def prose(doc: str) -> str:

@@ -29,6 +29,7 @@ MOST_FORCES = 4  # panels of forces in a default figure
 BINS = 2000  # number of pieces by whose extreme values a longer run is drawn
 _BLOCK_BYTES = 1 << 26  # of rows read at a time
 _ROUNDING = 1e-12  # relative to the largest force: smaller forces count as zero
+_STILL = 1e-9  # relative to the largest span of a panel: lines of smaller spans do not move
 _FLAT = 1e-9  # span of a panel that is drawn as flat
 _COLOURS = 10
 _STYLES = ("-", "--", ":", "-.")
@@ -77,16 +78,18 @@ def draw(
 
     Raises UsageError: no matplotlib, unknown names, nothing to draw.
     """
-    if output.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{output}: a figure is {', '.join(SUFFIXES)}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError('plots need matplotlib: pip install "artsim[plot]"') from None
+    check_figure(output)
+    from matplotlib.figure import Figure
+
     _check_entries(recordings, entries)
     notes: list[str] = []
-    panels = [panel for name in _asked(recordings, names) for panel in _panels(recordings, name, entries, notes)]
-    if not names and not entries:
+    all_lines = bool(names or entries)
+    panels = [
+        panel
+        for name in _asked(recordings, names)
+        for panel in _panels(recordings, name, entries, notes, all_lines=all_lines)
+    ]
+    if not all_lines:
         panels = _most_telling(panels)
     if not panels:
         raise UsageError(f"{recordings[0].path}: nothing to draw")
@@ -97,6 +100,16 @@ def draw(
     figure.savefig(picture, format=output.suffix[1:].lower(), dpi=110)
     write_whole(output, picture.getvalue())
     return notes
+
+
+def check_figure(output: Path) -> None:
+    """Refuse a file whose suffix is not that of a figure, and any without matplotlib."""
+    if output.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{output}: a figure is {', '.join(SUFFIXES)}")
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise UsageError('plots need matplotlib: pip install "artsim[plot]"') from None
 
 
 # ---- panels and lines
@@ -120,7 +133,10 @@ def _asked(recordings: Sequence[Recording], names: Sequence[str]) -> list[str]:
     return [part for name in asked for part in (("qpos", "qvel") if name == "states" else (name,))]
 
 
-def _panels(recordings: Sequence[Recording], name: str, entries: Sequence[str], notes: list[str]) -> list[Panel]:
+def _panels(
+    recordings: Sequence[Recording], name: str, entries: Sequence[str], notes: list[str], *, all_lines: bool = True
+) -> list[Panel]:
+    """The panels of a variable or group; with `all_lines` also lines of dofs that follow others or stand still."""
     if name == "forces":
         return _force_panels(recordings, entries)
     if name == "contacts":
@@ -135,7 +151,25 @@ def _panels(recordings: Sequence[Recording], name: str, entries: Sequence[str], 
         title = "energy"
         by_unit = {unit: [*lines, *_sums(lines)] for unit, lines in by_unit.items()}
     bounds = _bounds(recordings, name)
-    return [Panel(title, unit, _liveliest(name, lines, entries, notes), bounds) for unit, lines in by_unit.items()]
+    panels = []
+    for unit, lines in by_unit.items():
+        told = lines if all_lines or name not in ("qpos", "qvel") else _moving(recordings, lines)
+        left_out = len({line.label for line in lines}) - len({line.label for line in told})
+        more = f" ({left_out} that follow others or stand still left out)" if left_out else ""
+        panels.append(Panel(title + more, unit, _liveliest(name, told, entries, notes), bounds))
+    return panels
+
+
+def _moving(recordings: Sequence[Recording], lines: Sequence[Line]) -> list[Line]:
+    """The lines that change and are of no dof that follows another; all lines if there are none."""
+    labels = [recording.labels for recording in recordings]
+    following = {dof for own in labels for dof in own.dof} - {dof for own in labels for dof in own.independent_dof}
+    spans: dict[str, float] = {}
+    for line in lines:
+        spans[line.label] = max(spans.get(line.label, 0.0), _span(line.values))
+    least = _STILL * max(spans.values(), default=0.0)
+    moving = {label for label, span in spans.items() if span > least and label not in following}
+    return [line for line in lines if line.label in moving] or [*lines]
 
 
 def _bounds(recordings: Sequence[Recording], name: str) -> dict[str, tuple[float, float]]:
@@ -238,9 +272,11 @@ def _peak(values: Array) -> float:
 
 
 def _most_telling(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels without those of forces on less loaded dofs."""
+    """The panels without those of forces on less loaded dofs, and without those that are zero throughout unless all
+    are."""
     loaded = [panel for panel in panels if panel.title.startswith("forces on ")][:MOST_FORCES]
-    return [panel for panel in panels if not panel.title.startswith("forces on ") or panel in loaded]
+    kept = [panel for panel in panels if not panel.title.startswith("forces on ") or panel in loaded]
+    return [panel for panel in kept if any(_peak(line.values) > 0 for line in panel.lines)] or kept
 
 
 def _contact_panels(recordings: Sequence[Recording]) -> list[Panel]:

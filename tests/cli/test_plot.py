@@ -63,6 +63,22 @@ def test_panels_have_one_unit_and_the_recorded_values(leg: Path) -> None:
         np.testing.assert_allclose(found["contact force", "N"].lines[0].values, load)
 
 
+def test_a_default_figure_leaves_followers_and_joints_that_stand_still_out(tmp_path: Path) -> None:
+    """Of a gripper with one driver and five followers one line; by name all. Of a run at rest all lines stay."""
+    gripper = artsim.load(ROOT / "robots" / "two_finger_gripper.urdf")
+    artsim.simulate(gripper, steps=50, output=tmp_path / "grip.h5").close()  # type: ignore[union-attr]
+    artsim.simulate(artsim.load(ARM), steps=5, gravity=(0, 0, 0), output=tmp_path / "rest.h5").close()  # type: ignore[union-attr]
+    with open_recording(tmp_path / "grip.h5") as run:
+        (told,) = figures._panels([run], "qpos", (), [], all_lines=False)
+        assert [line.label for line in told.lines] == ["left_driver_joint"]
+        assert "5 that follow others or stand still left out" in told.title
+        (every,) = figures._panels([run], "qpos", (), [])
+        assert len(every.lines) == 6
+    with open_recording(tmp_path / "rest.h5") as run:
+        (told,) = figures._panels([run], "qpos", (), [], all_lines=False)
+        assert len(told.lines) == 7 and told.title == "position"
+
+
 def test_entries(leg: Path) -> None:
     found = panels(leg, "qpos", "link_position", entries=("knee", "foot"))
     assert [line.label for panel in found for line in panel.lines] == ["knee", "foot x", "foot y", "foot z"]
