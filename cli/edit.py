@@ -205,7 +205,7 @@ def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @target_options
 @model_options
 def edit(model: str, target: Target, load_options: OneModelOptions, **options: Any) -> None:
-    """Change MODEL (URDF, MJCF or SDF) and write it to FILE: .urdf, .xml or .mjcf, .sdf.
+    """Change MODEL (URDF, MJCF or SDF) and write it to FILE: .urdf, .xml or .mjcf, .sdf, .usda.
 
     Edits act in the order of this list: branches are dropped first, and names prefixed last. Items that act on a
     removed link or joint are left out and named. FILE is then loaded and compared, as `artsim convert` does.
