@@ -41,7 +41,7 @@ def attach(
     target: Target,
     load_options: OneModelOptions,
 ) -> None:
-    """Fix TOOL, a hand or a sensor say, to a link of MODEL, and write both to FILE: .urdf, .xml or .mjcf, .sdf.
+    """Fix TOOL, a hand or a sensor say, to a link of MODEL, and write both to FILE: .urdf, .xml or .mjcf, .sdf, .usda.
 
     The file is then loaded and compared with the two together, as `artsim convert` does. Options of the whole run are
     those of MODEL.

@@ -59,6 +59,13 @@ def _read_two_numbers(
     return found
 
 
+def _read_colours(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+    """LINK=R,G,B[,A] words."""
+    option = param.opts[0]
+    named = (_named(word, option) for word in words)
+    return {name: tuple(number_of(part, option, "rad") for part in text.split(",")) for name, text in named}
+
+
 def _read_pairs(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> list[tuple[str, str]]:
     """LINK,LINK words."""
     pairs = [word.split(",") for word in words]
@@ -184,7 +191,18 @@ def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Sliding friction of the collision shapes of a link, or of a pattern of links.",
 )
 @click.option(
-    "--exclude", multiple=True, metavar="LINK,LINK", callback=_read_pairs, help="Two links that never touch each other."
+    "--exclude",
+    multiple=True,
+    metavar="LINK,LINK",
+    callback=_read_pairs,
+    help="Two links that never touch each other, or two patterns of links.",
+)
+@click.option(
+    "--colour",
+    multiple=True,
+    metavar="LINK=R,G,B[,A]",
+    callback=_read_colours,
+    help="Colour of a link, or of a pattern of links: red, green, blue and opacity from 0 to 1.",
 )
 @click.option("--mirror", is_flag=True, help="Reflect the robot, left to right (y to -y), and exchange names of sides.")
 @click.option(
@@ -205,7 +223,7 @@ def _value_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @target_options
 @model_options
 def edit(model: str, target: Target, load_options: OneModelOptions, **options: Any) -> None:
-    """Change MODEL (URDF, MJCF or SDF) and write it to FILE: .urdf, .xml or .mjcf, .sdf.
+    """Change MODEL (URDF, MJCF or SDF) and write it to FILE: .urdf, .xml or .mjcf, .sdf, .usda.
 
     Edits act in the order of this list: branches are dropped first, and names prefixed last. Items that act on a
     removed link or joint are left out and named. FILE is then loaded and compared, as `artsim convert` does.
@@ -246,6 +264,7 @@ def _edits() -> Mapping[str, Callable[[Articulation, Any], Articulation]]:
         "simplify": shape_edits.with_simpler_meshes,
         "contact_friction": shape_edits.with_contact_friction,
         "exclude": shape_edits.with_exclusions,
+        "colour": shape_edits.with_colours,
         "mirror": lambda robot, _: mirrored(robot),
         "base_joint": base_edits.with_base_joint,
         "lift": base_edits.lifted,

@@ -40,7 +40,7 @@ _OPTIONS = (
         type=click.Path(path_type=Path),
         required=True,
         metavar="FILE",
-        help="File to write; its suffix is the format: .urdf, .xml or .mjcf, .sdf.",
+        help="File to write; its suffix is the format: .urdf, .xml or .mjcf, .sdf, .usda.",
     ),
     click.option(
         "--meshes",

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from artsim.loaders.scene import renamed_by
-from artsim.sim.articulation.description import Articulation, Geom, Joint, JointKind, Link, Pose
+from artsim.sim.articulation.description import Articulation, Geom, Joint, JointKind, Link, Note, Pose
 from artsim.sim.foundation.errors import UsageError, nearest
 
 BaseJoint = Literal["fixed", "floating", "planar"]
@@ -35,7 +35,16 @@ def with_base_joint(robot: Articulation, kind: BaseJoint) -> Articulation:
     name = next((joint.name for joint in old if joint.name), f"{WORLD}_to_{root.name}")
     joint = Joint(name, _KINDS[kind], WORLD, root.name, pose, source=root.source)
     others = tuple(one for one in robot.joints if one not in old)
-    return replace(_with_world(robot), joints=(joint, *others), base="fixed", keyframes=())
+    made = replace(_with_world(robot), joints=(joint, *others), base="fixed")
+    before = old[0].kind if old else "free" if robot.base == "floating" else "fixed"
+    if before == joint.kind or not robot.keyframes:
+        return made
+    told = f"keyframes are left out, as another joint of the base has other coordinates: {_listed(robot)}"
+    return replace(made, keyframes=(), notes=(*robot.notes, Note(robot.source, told)))
+
+
+def _listed(robot: Articulation) -> str:
+    return ", ".join(repr(key.name) for key in robot.keyframes)
 
 
 def _with_world(robot: Articulation) -> Articulation:

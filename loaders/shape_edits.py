@@ -15,7 +15,7 @@ from artsim.loaders.density import Solid
 from artsim.loaders.doctor.forms import Meshes, form_of, mesh_points, solid_of
 from artsim.loaders.edits import matching
 from artsim.loaders.fitting import fitted
-from artsim.sim.articulation.description import Articulation, Geom, Inertial, Link, Pose
+from artsim.sim.articulation.description import Articulation, Geom, Inertial, Link, Material, Pose
 from artsim.sim.articulation.pose_algebra import compose
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.rotations import Real, six
@@ -107,6 +107,8 @@ def _with_collision_meshes(robot: Articulation, patterns: Sequence[str], option:
     meshes, made = Meshes(robot, read_all=True), {}
     for link in _chosen(robot, patterns):
         geoms: list[Geom] = []
+        if not any(geom.kind == "mesh" and geom.role == "collision" for geom in link.geoms):
+            raise UsageError(f"{option}: link {link.name!r} has no collision mesh")
         for geom in link.geoms:
             if geom.kind != "mesh" or geom.role != "collision":
                 geoms.append(geom)
@@ -115,8 +117,6 @@ def _with_collision_meshes(robot: Articulation, patterns: Sequence[str], option:
             if found is None:
                 raise UsageError(f"{option}: mesh {geom.mesh_uri!r} of link {link.name!r} is not at hand")
             geoms += make(geom, *found)
-        if tuple(geoms) == link.geoms:
-            raise UsageError(f"{option}: link {link.name!r} has no collision mesh")
         made[link.name] = replace(link, geoms=tuple(geoms))
     return _changed(robot, made)
 
@@ -227,7 +227,44 @@ def with_contact_friction(robot: Articulation, values: Mapping[str, float]) -> A
 
 
 def with_exclusions(robot: Articulation, pairs: Sequence[tuple[str, str]]) -> Articulation:
-    """The robot with pairs of links that never touch."""
+    """The robot with pairs of links that never touch: all that two patterns mean, each once."""
     names = [link.name for link in robot.links]
-    both = [(matching("link", a, names)[0], matching("link", b, names)[0]) for a, b in pairs]
-    return replace(robot, no_contact=(*robot.no_contact, *both))
+    known = {frozenset(pair) for pair in robot.no_contact}
+    made = []
+    for first, second in pairs:
+        both = [(a, b) for a in matching("link", first, names) for b in matching("link", second, names) if a != b]
+        if not both:
+            raise UsageError(f"--exclude: {first!r} and {second!r} mean the same link alone")
+        for pair in both:
+            if frozenset(pair) not in known:
+                known.add(frozenset(pair))
+                made.append(pair)
+    return replace(robot, no_contact=(*robot.no_contact, *made))
+
+
+# --- looks -----------------------------------------------------------------------------------------------------------
+
+
+def with_colours(robot: Articulation, colours: Mapping[str, tuple[float, ...]]) -> Articulation:
+    """The robot with links of other colours, red, green, blue and opacity from 0 to 1; of their visual shapes, or of
+    all where a link has none. Raises UsageError for other numbers, and for a link without shapes."""
+    made = {}
+    for pattern, values in colours.items():
+        if len(values) not in (3, 4) or not all(0.0 <= x <= 1.0 for x in values):
+            raise UsageError(f"--colour: {pattern!r} has {_listed(values)}, want red, green, blue from 0 to 1")
+        rgba = (values[0], values[1], values[2], values[3] if len(values) == 4 else 1.0)
+        material = Material("rgba_" + "_".join(f"{x:g}" for x in rgba), rgba)
+        for link in _chosen(robot, [pattern]):
+            seen = [geom for geom in link.geoms if geom.role == "visual"] or list(link.geoms)
+            if not seen:
+                raise UsageError(f"--colour: link {link.name!r} has no shapes")
+            geoms = (
+                replace(geom, material=material, hidden=rgba[3] == 0.0) if any(geom is one for one in seen) else geom
+                for geom in link.geoms
+            )
+            made[link.name] = replace(link, geoms=tuple(geoms))
+    return _changed(robot, made)
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{x:g}" for x in values)

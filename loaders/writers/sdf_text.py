@@ -96,6 +96,7 @@ def sdf_text(robot: Articulation, losses: Losses, meshes: MeshFiles) -> str:
     tell_friction(file)
     write_tree(file)
     write_loops(file)
+    write_sites(file)
     for kind, items in (("actuator", robot.actuators), ("tendon", [t for t in robot.tendons if t.kind != "loop"])):
         for item in items:
             losses.lost(kind, item.name, WHOLE, "is not said", physical=getattr(item, "acts", True))
@@ -436,6 +437,22 @@ def tell_friction(file: SdfText) -> None:
         if len(sliding) > 1 or geom.surface.priority:
             told = "the smaller coefficient of friction of two shapes counts in SDF, in place of the larger"
             file.losses.changed("geom", name, "surface.priority", told)
+
+
+# --- sites -----------------------------------------------------------------------------------------------------------
+
+
+def write_sites(file: SdfText) -> None:
+    """<frame attached_to>: the places of sites, which artsim does not read from SDF."""
+    for site in file.robot.sites:
+        parent = parent_name(file, site.link)
+        if not parent:
+            file.losses.lost("site", site.name, WHOLE, "stands in the world, and frames of a model move with a link")
+            continue
+        name = free_name(site.name or "site", file.links)
+        element = put(file.model, "frame", name=name, attached_to=parent)
+        put_pose(element, site.pose)
+        file.losses.changed("site", site.name, WHOLE, "is a frame, without a shape, which artsim does not read")
 
 
 # --- loops -----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ModelError, OutputError, UsageError, nearest
 from artsim.sim.geometry.collision_pairs import collision_pairs
 
-SUFFIXES = {".xml": "mjcf", ".mjcf": "mjcf", ".urdf": "urdf", ".sdf": "sdf"}
+SUFFIXES = {".xml": "mjcf", ".mjcf": "mjcf", ".urdf": "urdf", ".sdf": "sdf", ".usda": "usd", ".usd": "usd"}
 MOST_TOLD = 6  # losses that a refusal lists
 Writer = Callable[[Articulation, Losses, MeshFiles], str]
 
@@ -46,7 +46,7 @@ def write_articulation(
 
     Args:
         robot: the description of a single robot or world.
-        path: .xml or .mjcf for MJCF, .urdf, .sdf.
+        path: .xml or .mjcf for MJCF, .urdf, .sdf, .usda or .usd as text.
         force: replace a file that exists.
         strict: refuse what the format does not say.
         meshes: "copy" puts them in a folder meshes beside the file, "path" names them where they are.
@@ -61,6 +61,8 @@ def write_articulation(
     format_ = format_of(place)
     robot = alone(robot)
     losses = Losses()
+    if format_ == "usd":
+        return write_usd(robot, place, losses, strict=strict, proof=proof)
     files = MeshFiles(place.parent, meshes, formats_of(format_))
     write = writer_of(format_)
     if format_ == "mjcf" and robot.format != "mjcf":
@@ -77,6 +79,21 @@ def write_articulation(
         raise OutputError(f"{place}: {os.strerror(error.errno or 0)}") from None
     anywhere = meshes == "path"
     return Written(place, made, losses, check_written(robot, place, losses, anywhere=anywhere) if proof else None)
+
+
+def write_usd(robot: Articulation, place: Path, losses: Losses, *, strict: bool, proof: bool) -> Written:
+    """Write a robot as the text of a stage of USD, with its meshes in it."""
+    from artsim.loaders.writers.usd_proof import prove_usd
+    from artsim.loaders.writers.usd_stage import usd_stage
+
+    stage = usd_stage(robot, losses, touching_links(robot))
+    if strict and losses.physical:
+        refuse_losses(place, losses)
+    try:
+        put_whole(place, stage.GetRootLayer().ExportToString())
+    except OSError as error:
+        raise OutputError(f"{place}: {os.strerror(error.errno or 0)}") from None
+    return Written(place, [], losses, prove_usd(robot, place, losses) if proof else None)
 
 
 def check_written(robot: Articulation, place: Path, losses: Losses, *, anywhere: bool = False) -> Proof:

@@ -78,7 +78,7 @@ def write(
 
     Args:
         robot: a Robot, as returned by `load`, or the path of a robot file.
-        path: the file; its suffix is the format: .urdf, .xml or .mjcf, .sdf.
+        path: the file; its suffix is the format: .urdf, .xml or .mjcf, .sdf, .usda.
         force: replace a file that exists.
         strict: refuse what the format cannot say.
         meshes: "copy" puts mesh files into a folder meshes beside the file, "path" names them where they are.

@@ -90,6 +90,7 @@ WORDS = {
     "gains": "knee=%,%",
     **dict.fromkeys(("solid", "scale_mesh", "simplify", "contact_friction"), "LINK=%"),
     "mass": "LINK=%",
+    "colour": "LINK=1,0,%",
     **dict.fromkeys(("effort", "velocity", "friction"), "joint_1=%"),
 }
 # options without numbers; those of files are tried in tests/test_manifest.py

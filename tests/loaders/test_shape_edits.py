@@ -11,8 +11,12 @@ from click.testing import CliRunner, Result
 import artsim
 from artsim.cli.main import cli
 from artsim.collision.hull import volume
+from artsim.loaders.base_edits import with_base_joint
 from artsim.loaders.fitting import ball, fitted
+from artsim.loaders.load import load_text
 from artsim.loaders.mirror import other_side
+from artsim.loaders.shape_edits import with_simpler_meshes
+from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.rotations import rotation_matrix
 from tests.conftest import ROOT
 from tests.loaders.test_doctor import written
@@ -206,3 +210,67 @@ def test_wrong_edits_of_shapes_are_refused(words: tuple[str, ...], said: str, tm
     assert refused.exit_code == 2, refused.output
     assert said in refused.output and refused.output.count("\n") == 1
     assert not (tmp_path / "x.urdf").exists()
+
+
+def test_excluded_pairs_are_all_that_two_patterns_mean(tmp_path: Path) -> None:
+    from artsim.loaders.load import load_articulation
+    from artsim.loaders.shape_edits import with_exclusions
+
+    robot = load_articulation(ROOT / "robots" / "quadruped.urdf")
+    legs = [link.name for link in robot.links if link.name.startswith("front")]
+    others = [link.name for link in robot.links if link.name.startswith("rear")]
+    assert len(legs) > 1 and len(others) > 1
+    made = with_exclusions(robot, [("front*", "rear*"), (legs[0], others[0]), ("front*", "front*")])
+    pairs = [frozenset(pair) for pair in made.no_contact]
+    assert len(pairs) == len(set(pairs)) == len(legs) * len(others) + len(legs) * (len(legs) - 1) // 2
+    done = edit(ARM, tmp_path / "a.urdf", "--exclude", "link_1,link_1")
+    assert done.exit_code == 2 and "mean the same link alone" in done.output
+
+
+def test_a_base_of_other_coordinates_tells_the_keyframes_that_it_drops(tmp_path: Path) -> None:
+    standing = load_text(KEYED.format(""), name="m.xml")
+    for kind, kept in (("fixed", 1), ("floating", 0)):
+        made = with_base_joint(standing, kind)  # type: ignore[arg-type]
+        assert len(made.keyframes) == kept
+        told = "keyframes are left out, as another joint of the base has other coordinates: 'up'"
+        assert [note.message for note in made.notes] == ([] if kept else [told])
+    floating = load_text(KEYED.format("<freejoint/>").replace('qpos="1"', 'qpos="0 0 1 1 0 0 0 1"'), name="m.xml")
+    assert len(with_base_joint(floating, "floating").keyframes) == 1
+
+
+KEYED = """<mujoco><worldbody><body name="a">{}<geom size="0.1"/>
+<body name="b" pos="1 0 0"><joint name="j"/><geom size="0.1"/>
+</body></body></worldbody><keyframe><key name="up" qpos="1"/></keyframe></mujoco>"""
+
+
+def test_a_mesh_of_few_triangles_stays_as_it_is() -> None:
+    inline = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody><body name="a">
+    <freejoint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+    robot = load_text(inline, name="m.xml")
+    (link,) = [link for link in with_simpler_meshes(robot, {"a": 100.0}).links if link.name == "a"]
+    assert len(link.geoms[0].vertices) == 12
+    with pytest.raises(UsageError, match="--simplify: link 'world' has no collision mesh"):
+        with_simpler_meshes(robot, {"world": 100.0})
+
+
+@pytest.mark.parametrize("suffix", ["urdf", "xml", "sdf"])
+def test_colours(suffix: str, tmp_path: Path) -> None:
+    from artsim.loaders.load import load_articulation
+
+    out = tmp_path / f"a.{suffix}"
+    edited(ARM, out, "--colour", "link_[12]=0.5,0.25,1", "--colour", "link_3=1,0,0,0.5")
+    links = {link.name: link for link in load_articulation(out).links}
+    for name, rgba in (("link_1", (0.5, 0.25, 1, 1)), ("link_2", (0.5, 0.25, 1, 1)), ("link_3", (1, 0, 0, 0.5))):
+        seen = [geom for geom in links[name].geoms if geom.role == "visual"]
+        assert seen
+        for geom in seen:
+            assert geom.material is not None
+            assert geom.material.rgba == pytest.approx(rgba)
+    for words, message in (
+        ("link_1=2,0,0", "want red, green, blue from 0 to 1"),
+        ("link_1=1,0", "want red, green, blue from 0 to 1"),
+        ("link_1", "want NAME=VALUE"),
+        ("tool0=1,0,0", "has no shapes"),
+    ):
+        done = edit(ARM, tmp_path / "b.urdf", "--colour", words)
+        assert done.exit_code == 2 and message in done.output, done.output

@@ -589,3 +589,22 @@ def test_numbers_that_are_no_inertial_are_refused(data: str, tmp_path: Path) -> 
     text = made.path.read_text().replace("1 0 0 0 1 0 0 0 1 0.1 0 1 0 3", data, 1)
     with pytest.raises(ModelError, match=r"m\.xml:5: .* want mass, position, unit quaternion and six moments"):
         load_text(text, name="m.xml")
+
+
+def test_sites_are_frames_of_sdf(tmp_path: Path) -> None:
+    robot = model(
+        """<worldbody><site name="w" pos="1 0 0"/><body name="b"><freejoint/><geom size=".1"/>
+        <site name="s" pos="0 0 1" quat="0.6 0 0.8 0"/></body></worldbody>"""
+    )
+    _, made = written(robot, tmp_path, ".sdf")
+    assert made.proof is not None
+    assert made.proof.holds
+    (frame,) = etree.parse(made.path).findall(".//frame")
+    assert (frame.get("name"), frame.get("attached_to")) == ("s", "b")
+    x, y, z, *rpy = map(float, str(frame.findtext("pose")).split())
+    assert (x, y, z) == (0.0, 0.0, 1.0)
+    assert np.abs(rotation_matrix(quaternion_from_rpy(*rpy)) - rotation_matrix((0.6, 0.0, 0.8, 0.0))).max() < 1e-15
+    assert {(loss.outcome, loss.name) for loss in made.losses.entries if loss.kind == "site"} == {
+        ("lost", "w"),
+        ("changed", "s"),
+    }
