@@ -97,7 +97,9 @@ class CopiedEquations:
             getattr(found, name)[...] = getattr(step, name)
         self._cone = rows.cone[:m].copy()
         taut = step.counters[EVALUATION] == STIFFENED
-        self._follows = bool(taut or (self._of_lane(step.follows)[0] > 0.0 and self._of_lane(step.evaluations)[0] > 1.5))
+        self._follows = bool(
+            taut or (self._of_lane(step.follows)[0] > 0.0 and self._of_lane(step.evaluations)[0] > 1.5)
+        )
 
     @staticmethod
     def _shapes(contact: Any) -> Array:
@@ -140,7 +142,17 @@ class CopiedEquations:
         found, m = self._equations, self.rows
         impulse = self._of_lane(found.impulse)[:m]
         matrices = self._system, self._jacobian
-        return Solution(self.next, impulse, found.kind[:m], found.part[:m], self._cone, *matrices, self._nearest, self._follows, self._end)
+        return Solution(
+            self.next,
+            impulse,
+            found.kind[:m],
+            found.part[:m],
+            self._cone,
+            *matrices,
+            self._nearest,
+            self._follows,
+            self._end,
+        )
 
     # -------------------------------------------------------------- the record
 
@@ -183,7 +195,7 @@ class CopiedEquations:
             aligned_zeros((1, *lanes)),
             np.zeros(groups, np.int64),
             aligned_zeros((groups, nu, *lanes)),
-            *(aligned_zeros((groups, rows, *lanes)) for _ in _PER_ROW),
+            **{name: aligned_zeros((groups, rows, *lanes)) for name in _PER_ROW},
         )
         if before is not None:
             _keep(before, made)
