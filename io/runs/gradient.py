@@ -55,14 +55,15 @@ def gradient(
 ) -> Gradient:
     """The gradient of a cost over the next steps of a simulation, which stays as it is.
 
-    The run is simulated once, with a snapshot of about every √steps-th step. From the last one backwards these stretches
-    are simulated again, and the adjoint of the state, λ = ∂cost/∂x, is carried through the derivatives of their steps:
-    λ_k = ∂c_k/∂x + A_kᵀ λ_{k+1}, and likewise that of the changes of velocities in the last two steps, from which the
-    midpoint integrator expects the next one. So the time of a gradient does not depend on the number of inputs of the run.
+    The run is simulated once, with a snapshot of about every √steps-th step. From the last one backwards these
+    stretches are simulated again, and the adjoint of the state, λ = ∂cost/∂x, is carried through the derivatives of
+    their steps: λ_k = ∂c_k/∂x + A_kᵀ λ_{k+1}; and likewise that of the changes of velocities in the last two steps,
+    from which the midpoint integrator expects the next one. So the time of a gradient does not depend on the number of
+    inputs of the run.
 
     Args:
-        cost: the share c(k, qpos, qvel) of the state after k steps, k = 0 … steps, in the sum; either a number, of which
-            differences are taken, or (number, by qpos in the tangent space (nv,), by qvel (nv,)).
+        cost: the share c(k, qpos, qvel) of the state after k steps, k = 0 … steps, in the sum; either a number, of
+            which differences are taken, or (number, by qpos in the tangent space (nv,), by qvel (nv,)).
         controls: inputs by name, (steps, ·), one row for each step; others are held.
         inputs, parameters: as in Simulation.derivatives; inputs are by default those in `controls`.
 

@@ -318,9 +318,10 @@ class Simulation(Stepped):
                 "friction" is a factor of all contacts' coefficients.
             reduced: leave out dofs that follow others.
             step: of the differences [rad, m, rad/s, m/s].
-            method: "implicit", by the implicit function theorem at the step's solution, or "differences" of steps; None:
-                the first where it can be. The result's `method` and `reason` tell.
-            expected: also by the changes of velocities that the midpoint integrator expects from the last two steps, `E`.
+            method: "implicit", by the implicit function theorem at the step's solution, or "differences" of steps;
+                None: the first where it can be. The result's `method` and `reason` tell.
+            expected: also `E`, by the changes of velocities that the midpoint integrator expects from the last two
+                steps.
 
         Of a Python controller's answer there are no derivatives: it is held. Raises UsageError: an unknown name;
         StoppedError: the step stops.

@@ -97,7 +97,9 @@ class CopiedEquations:
             getattr(found, name)[...] = getattr(step, name)
         self._cone = rows.cone[:m].copy()
         taut = step.counters[EVALUATION] == STIFFENED
-        self._follows = bool(taut or (self._of_lane(step.follows)[0] > 0.0 and self._of_lane(step.evaluations)[0] > 1.5))
+        self._follows = bool(
+            taut or (self._of_lane(step.follows)[0] > 0.0 and self._of_lane(step.evaluations)[0] > 1.5)
+        )
 
     @staticmethod
     def _shapes(contact: Any) -> Array:
@@ -140,7 +142,17 @@ class CopiedEquations:
         found, m = self._equations, self.rows
         impulse = self._of_lane(found.impulse)[:m]
         matrices = self._system, self._jacobian
-        return Solution(self.next, impulse, found.kind[:m], found.part[:m], self._cone, *matrices, self._nearest, self._follows, self._end)
+        return Solution(
+            self.next,
+            impulse,
+            found.kind[:m],
+            found.part[:m],
+            self._cone,
+            *matrices,
+            self._nearest,
+            self._follows,
+            self._end,
+        )
 
     # -------------------------------------------------------------- the record
 
@@ -171,19 +183,23 @@ class CopiedEquations:
         nu = len(step.next)
         groups, rows, shapes = (2 * max(number, 1) for number in (groups, rows, shapes))
         made = Equations(
-            group,
-            np.zeros(2, np.int64),
-            *(np.zeros(rows, np.int64) for _ in range(3)),
-            np.zeros((shapes, 2), np.int64),
-            *(aligned_zeros(shape) for shape in (step.next.shape, (rows, *lanes), step.pressed.shape)),
-            aligned_zeros(step.drive_held.shape),
-            aligned_zeros((shapes, *lanes)),
-            aligned_zeros((nu, nu, *lanes)),
-            aligned_zeros((rows, nu, *lanes)),
-            aligned_zeros((1, *lanes)),
-            np.zeros(groups, np.int64),
-            aligned_zeros((groups, nu, *lanes)),
-            *(aligned_zeros((groups, rows, *lanes)) for _ in _PER_ROW),
+            group=group,
+            number=np.zeros(2, np.int64),
+            kind=np.zeros(rows, np.int64),
+            dof=np.zeros(rows, np.int64),
+            part=np.zeros(rows, np.int64),
+            shape=np.zeros((shapes, 2), np.int64),
+            next=aligned_zeros(step.next.shape),
+            impulse=aligned_zeros((rows, *lanes)),
+            pressed=aligned_zeros(step.pressed.shape),
+            drive_held=aligned_zeros(step.drive_held.shape),
+            most_grip=aligned_zeros((shapes, *lanes)),
+            system=aligned_zeros((nu, nu, *lanes)),
+            jacobian=aligned_zeros((rows, nu, *lanes)),
+            nearest=aligned_zeros((1, *lanes)),
+            fits=np.zeros(groups, np.int64),
+            balance=aligned_zeros((groups, nu, *lanes)),
+            **{name: aligned_zeros((groups, rows, *lanes)) for name in _PER_ROW},
         )
         if before is not None:
             _keep(before, made)

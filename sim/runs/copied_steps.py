@@ -22,7 +22,6 @@ from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VariedArrays
 from artsim.sim.stepping.packs import LANE_GAINS
 
-
 MEMORY = "change", "earlier_change"
 """Fields of State by which the midpoint integrator expects a change of velocities."""
 

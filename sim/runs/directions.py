@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from artsim.sim.articulation.tangent import Tangent, follow_leaders
-from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_equations import CopiedEquations

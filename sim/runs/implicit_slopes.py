@@ -39,7 +39,7 @@ _EDGE = 1e-7  # share of friction at its bound
 _OPEN = 1e-8  # [m/s or rad/s] gap of a row without impulse, above which it does not begin to press
 _BENT = 0.02  # share of an equation's slope by which both sides may differ, by its curvature
 _SLIGHT = 1e-4  # share of the largest slope below which one does not count
-_NEARER = (1.0, 1 / 32, 1 / 1024)  # shares of the changes that are tried, since laws of gaps bend within micrometres
+_NEARER = (1 / 8, 1 / 64, 1 / 1024)  # shares of the changes that are tried, since laws of gaps bend within micrometres
 _ACCURATE = 1e-6  # share of a column up to which it may be uncertain
 _EPSILON = 1e-16  # rounding of a term of an equation, as a share of it
 _ROUNDING = 1e-14  # of an equation, as a share of its largest term
@@ -54,7 +54,7 @@ class Slopes(NamedTuple):
     error: Real  # (columns,) of the differences
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The step does not follow the equations; the text says why."""
 
 
@@ -74,7 +74,7 @@ def reason_against(plan: Plan) -> str:
 
 
 def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: Real) -> Slopes:
-    """The slopes along all columns. sizes (columns,): changes of the differences. Raises Refused."""
+    """The slopes along all columns. sizes (columns,): changes of the differences. Raises RefusedError."""
     plan, count = directions.copies.plan, len(directions.columns)
     equations.solve(directions.starts([None], np.zeros(1)))
     nu, m = len(equations.next), equations.rows
@@ -90,7 +90,7 @@ def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: R
         tables = equations.of(starts)
         if tables is None:
             if share == _NEARER[-1] and system is None:
-                raise Refused("rows that come and go beside the state")
+                raise RefusedError("rows that come and go beside the state")
             continue
         if system is None:
             _check(plan, directions, equations.solution, tables)
@@ -101,7 +101,7 @@ def implicit_slopes(equations: CopiedEquations, directions: Directions, sizes: R
             place[:, those] = (a - b).T / (2.0 * near)
         bent[those], error[those] = _curvature(tables, near, ~(system.at_lower | system.at_upper))
     if system is None:
-        raise Refused("rows that come and go beside the state")
+        raise RefusedError("rows that come and go beside the state")
     tangents = _tangents(plan, equations.next)
     if system.aimed.any():
         _aim(plan, directions, system, changes, tangents)
@@ -116,16 +116,16 @@ def _check(plan: Plan, directions: Directions, solution: Solution, tables: Table
     """Compare the step's velocities with the balance, and its end with the coordinates to which they lead."""
     scale = _terms(solution)[: len(solution.next)]
     if solution.follows or np.any(np.abs(tables.balance[0]) > _FULFILLED * (scale + 1e-6 * scale.max(initial=0.0))):
-        raise Refused("forces that follow the velocities found")
+        raise RefusedError("forces that follow the velocities found")
     if solution.nearest > -_TOUCHED:
-        raise Refused("limits that are just reached")
+        raise RefusedError("limits that are just reached")
     model = plan.robot.model
     v = _full(model, solution.next)
     q = moved(model, directions.copies.state[0], plan.dt * v)
     end = solution.end
     coordinates = np.setdiff1d(np.arange(len(q)), model.dof_coord[model.coupling_follower])
     if np.abs(q - end.qpos[0])[coordinates].max(initial=0.0) > 1e-10 or np.abs(v - end.qvel[0]).max(initial=0.0) > 1e-8:
-        raise Refused("velocities that are changed after the step is solved")
+        raise RefusedError("velocities that are changed after the step is solved")
 
 
 def _terms(solution: Solution) -> Real:
@@ -181,7 +181,8 @@ class _System(NamedTuple):
     slides: list[tuple[int, int, float, float, Real, float]]  # first row, rows, μ, s, t (k,), |g_t|
 
     def solve(self, changes: Tables) -> tuple[Real, float]:
-        """Derivatives (nu, columns) of u⁺, and the change of u⁺ by which rounding may move the solution. Raises Refused where rows contradict each other."""
+        """Derivatives (nu, columns) of u⁺, and the change of u⁺ by which rounding may move the solution. Raises
+        RefusedError where rows contradict each other."""
         nu, count = len(self.solution.next), changes.balance.shape[1]
         right = np.zeros((len(self.matrix), count))
         right[:nu] = -changes.balance
@@ -203,22 +204,22 @@ class _System(NamedTuple):
         presses[[slide[0] for slide in self.slides]] = True
         diagonal = np.flatnonzero(presses) + nu
         J = self.solution.jacobian[presses]
-        own = np.einsum("ij,ji->i", J, np.linalg.solve(self.solution.system, J.T)) if len(J) else np.zeros(0)
-        stiff[diagonal, diagonal] += _YIELD * (own + 0.01 * own.max(initial=0.0))
+        mobility = np.einsum("ij,ji->i", J, np.linalg.solve(self.solution.system, J.T)) if len(J) else np.zeros(0)
+        stiff[diagonal, diagonal] += _YIELD * (mobility + 0.01 * mobility.max(initial=0.0))
         try:
             inverse = np.linalg.inv(stiff)
         except np.linalg.LinAlgError:
-            raise Refused("rows that contradict each other") from None
+            raise RefusedError("rows that contradict each other") from None
         found = inverse @ right
         found += inverse @ (right - self.matrix @ found)
         left = np.abs(self.matrix @ found - right)
         if not (left[:nu].max(initial=0.0) <= 1e-6 * (1e-9 + np.abs(right[:nu]).max(initial=0.0)) + 1e-7):
-            raise Refused("rows that contradict each other")
+            raise RefusedError("rows that contradict each other")
         return found[:nu], float((np.abs(inverse[:nu]) @ (_EPSILON * _terms(self.solution))).max(initial=0.0))
 
 
 def _system(solution: Solution, at: Tables, aimed: Array) -> _System:
-    """The system at a solution. Raises Refused where a row is at the edge of two states."""
+    """The system at a solution. Raises RefusedError where a row is at the edge of two states."""
     nu, m = len(solution.next), len(solution.impulse)
     matrix = np.zeros((nu + m, nu + m))
     matrix[:nu, :nu] = solution.system
@@ -230,7 +231,7 @@ def _system(solution: Solution, at: Tables, aimed: Array) -> _System:
     fixed = plain & (at.lower >= at.upper)
     at_lower, at_upper = plain & (impulse <= at.lower + least), plain & (impulse >= at.upper - least) & ~fixed
     if np.any((at_lower | at_upper) & ~fixed & (np.abs(gap) <= _OPEN)):
-        raise Refused("rows that just begin to press")
+        raise RefusedError("rows that just begin to press")
     holds = plain & ~at_lower & ~at_upper
     slides = []
     for first in np.flatnonzero(solution.cone > 0).tolist():
@@ -241,17 +242,17 @@ def _system(solution: Solution, at: Tables, aimed: Array) -> _System:
         if normal <= least:
             at_lower[first : first + size] = True
             if gap[first] - (mu - shift) * speed <= _OPEN:
-                raise Refused("contacts that just begin to press")
+                raise RefusedError("contacts that just begin to press")
         elif friction < mu * normal * (1.0 - _EDGE):
             holds[first : first + size] = True
         elif speed <= _OPEN:
-            raise Refused("contacts that just begin to slide")
+            raise RefusedError("contacts that just begin to slide")
         else:
             slides.append((first, size, mu, shift, gap[own] / speed, speed))
     aimed = aimed & holds
     missed = float(np.abs(at.miss[aimed]).max(initial=0.0)) > MISSED
     if missed or np.abs(gap[holds & ~aimed]).max(initial=0.0) > fulfilled:
-        raise Refused("targets that follow the velocities found")
+        raise RefusedError("targets that follow the velocities found")
     equation = nu + np.flatnonzero(holds)
     matrix[equation, :nu] = solution.jacobian[holds]
     matrix[equation, equation] = at.cfm[holds]
@@ -260,7 +261,7 @@ def _system(solution: Solution, at: Tables, aimed: Array) -> _System:
     for first, size, mu, shift, t, speed in slides:
         _add_sliding(matrix, solution, at, nu, (first, size, mu, shift, t, speed))
         if abs(gap[first] - (mu - shift) * speed) > fulfilled:
-            raise Refused("targets that follow the velocities found")
+            raise RefusedError("targets that follow the velocities found")
     return _System(solution, matrix, holds, at_lower, at_upper, at.rate, aimed, slides)
 
 
@@ -287,7 +288,7 @@ def _aim(plan: Plan, directions: Directions, system: _System, changes: Tables, t
     dofs, nu = model.independent_dof, len(solution.next)
     columns = {column.entry[0]: n for n, column in enumerate(directions.columns) if column.of == "qpos"}
     start, right = (T[np.ix_(dofs, dofs)] for T in tangents)
-    by_start = changes.miss[np.ix_(system.aimed, [columns[int(k)] for k in dofs])]
+    by_start = changes.miss[np.ix_(np.flatnonzero(system.aimed), np.array([columns[k] for k in dofs.tolist()]))]
     remains = 1.0 - h * system.rate[system.aimed, None]
     by_end = (by_start + remains * solution.jacobian[system.aimed]) @ np.linalg.inv(start)
     rows = nu + np.flatnonzero(system.aimed)

@@ -23,11 +23,11 @@ from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES
 from artsim.sim.runs.copied_steps import Ends
 from artsim.sim.runs.directions import EXPECTED, Column, Copies, Directions
-from artsim.sim.runs.implicit_slopes import Refused, Slopes, implicit_slopes, reason_against
+from artsim.sim.runs.implicit_slopes import RefusedError, Slopes, implicit_slopes, reason_against
 from artsim.sim.runs.one_sided_slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.row_states import RowNames, RowStates
+from artsim.sim.runs.row_states import RowNames
 from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of
 
 STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12
@@ -124,7 +124,14 @@ class StepDerivatives:
 
 
 def step_derivatives(
-    copies: Copies, inputs: Sequence[str], parameters: Sequence[str], *, reduced: bool, step: float, method: str | None = None, expected: bool = False
+    copies: Copies,
+    inputs: Sequence[str],
+    parameters: Sequence[str],
+    *,
+    reduced: bool,
+    step: float,
+    method: str | None = None,
+    expected: bool = False,
 ) -> StepDerivatives:
     """The derivatives of the step that a run would take next.
 
@@ -140,7 +147,9 @@ def step_derivatives(
             equations; StoppedError: the step stops.
     """
     if method is not None and method not in METHODS:
-        raise UsageError(f"derivatives: method {method!r} is not known{nearest(method, METHODS)}; known: {', '.join(METHODS)}")
+        raise UsageError(
+            f"derivatives: method {method!r} is not known{nearest(method, METHODS)}; known: {', '.join(METHODS)}"
+        )
     if not 0.0 < step < 1e-2:
         raise UsageError(f"derivatives: step is {step}, want a number above 0 and below 0.01")
     plan = copies.plan
@@ -313,7 +322,7 @@ def _found(copies: Copies, columns: Sequence[Column], step: float, method: str |
     if method != DIFFERENCES:
         try:
             implicit = _implicit(copies, columns, step)
-        except Refused as refused:
+        except RefusedError as refused:
             reason = str(refused)
     if implicit is None:
         if method == IMPLICIT:
@@ -321,7 +330,7 @@ def _found(copies: Copies, columns: Sequence[Column], step: float, method: str |
         work = _Differences(copies, columns, step)
         active = work.names.of(work.states)
         return _Found(work.slopes, work.side, work.error, active, work.kinks, DIFFERENCES, reason or "asked for")
-    bent = np.flatnonzero(implicit.bent)
+    bent = np.flatnonzero(implicit.bent).tolist()
     work = _Differences(copies, [columns[n] for n in bent], step)
     slopes = tuple(implicit.slopes.copy() for _ in range(3))
     side, error = np.zeros(len(columns), np.int64), implicit.error
@@ -334,11 +343,11 @@ def _found(copies: Copies, columns: Sequence[Column], step: float, method: str |
 
 
 def _implicit(copies: Copies, columns: Sequence[Column], step: float) -> Slopes:
-    """The derivatives by the implicit function theorem, by value. Raises Refused."""
+    """The derivatives by the implicit function theorem, by value. Raises RefusedError."""
     if copies.equations is None:
-        raise Refused("features that packs lack")
+        raise RefusedError("features that packs lack")
     if reason := reason_against(copies.plan):
-        raise Refused(reason)
+        raise RefusedError(reason)
     sizes = step * np.array([column.size for column in columns])
     found = implicit_slopes(copies.equations, Directions(copies, columns), sizes)
     values = np.array([column.value if column.of in VARIED else 1.0 for column in columns])

@@ -246,7 +246,8 @@ def main() -> None:
     told = {name: sum(getattr(row, name) for row in rows) for name in ("kinks", "skipped", "doubtful")}
     shares = ", ".join(f"{name} {count} ({100 * count / max(columns, 1):.2g} %)" for name, count in told.items())
     states, implicit = sum(row.states for row in rows), sum(row.implicit for row in rows)
-    print(f"{len(rows)} models, {implicit} of {states} states implicit, {columns} columns: {shares}; worst {max((row.worst for row in rows), default=0):.1e}")
+    worst = max((row.worst for row in rows), default=0)
+    print(f"{len(rows)} models, {implicit} of {states} states implicit, {columns} columns: {shares}; worst {worst:.1e}")
 
 
 if __name__ == "__main__":

@@ -128,7 +128,7 @@ def test_what_the_equations_lack_is_told(tmp_path: Path) -> None:
     assert (found.method, found.reason) == (DIFFERENCES, "activations of actuators")
     with pytest.raises(UsageError, match="does not follow its equations, because of activations of actuators"):
         muscle.derivatives(method=IMPLICIT)
-    with pytest.raises(UsageError, match="method 'exact' is not known.*implicit, differences"):
+    with pytest.raises(UsageError, match=r"method 'exact' is not known.*implicit, differences"):
         muscle.derivatives(method="exact")
     gripper = artsim.load(ROOT / "robots" / "parallel_gripper.urdf")
     at_limit = artsim.Simulation(gripper, q0={"left_finger_joint": 0.05}, gravity=(0, 0, 0)).derivatives()
