@@ -1,14 +1,16 @@
-"""`artsim check`: read a robot file, print its content and report oddities."""
+"""`artsim check`: read a robot file, print its content and report oddities, each with what mends it."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from artsim.cli.findings import finding_lines, findings_object, untold
 from artsim.cli.scene_options import SceneOptions, load_models, models_argument, scene_options
 from artsim.io.runs.progress import progress_bar
 from artsim.loaders.mesh_contents import MeshContent, mesh_files, read_contents
@@ -32,10 +34,20 @@ MAX_WARNINGS = 40  # lines
 @scene_options
 @click.option("--meshes", "read_meshes", is_flag=True, help="Read the mesh files too, instead of only locating them.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object instead of text.")
-def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: SceneOptions) -> None:
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the findings to a page, too, with pictures of the links that have them.",
+)
+@click.option("--force", is_flag=True, help="Overwrite the page of --html.")
+def check(
+    models: tuple[str, ...], as_json: bool, read_meshes: bool, html: Path | None, force: bool, scene: SceneOptions
+) -> None:
     """Validate MODEL (a file, or - for standard input) and print its tree; or several as one scene, as `artsim run`.
 
-    Warnings go to stderr. For a refused file the command prints one line with file, line and name and exits with 65.
+    Findings go to stderr, each with file, line and code, why it matters, and the option of `artsim edit` that mends it:
+    warnings, for which --strict exits with 1, and hints. A refused file is one line with file, line and name, and 65.
     """
     articulation = load_models(models, scene)
     contents = read_with_progress(articulation, scene.load["max_faces"]) if read_meshes else None
@@ -48,6 +60,14 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     if refused and scene.load["strict"]:
         raise ModelError(f"{refused[0]} (--strict)")
     left = freedom_of(articulation, compiled)
+    from artsim.loaders.doctor.examine import examine
+
+    examination = examine(articulation, compiled, pairs.alone, read_all=read_meshes)
+    fails = scene.load["strict"] and any(not finding.is_hint for finding in examination.findings)
+    if html is not None:
+        from artsim.loaders.doctor.page import write_page
+
+        write_page(articulation, examination, html, force=force)
     notes = [
         *articulation.notes,
         *refused,
@@ -56,8 +76,9 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     ]
     if as_json:
         found = as_object(articulation, pairs, notes, contents) | {"freedom": freedom_object(left)}
+        found["findings"] = findings_object(examination.findings)
         click.echo(json.dumps(found, allow_nan=False))
-        return
+        raise click.exceptions.Exit(int(fails))
     for line in describe_tree(articulation):
         click.echo(line)
     click.echo()
@@ -67,10 +88,14 @@ def check(models: tuple[str, ...], as_json: bool, read_meshes: bool, scene: Scen
     if contents is not None:
         files = "1 mesh file" if len(contents) == 1 else f"{len(contents)} mesh files"
         click.echo(f"{files} read: {sum(mesh.triangles for mesh in contents)} triangles")
+    notes = untold(notes, examination)
     for note in notes[:MAX_WARNINGS]:
         click.echo(f"warning: {printable(str(note))}", err=True)
     if len(notes) > MAX_WARNINGS:
         click.echo(f"warning: {len(notes) - MAX_WARNINGS} more; --json lists all", err=True)
+    for line in finding_lines(examination):
+        click.echo(line, err=True)
+    raise click.exceptions.Exit(int(fails))
 
 
 def read_with_progress(articulation: Articulation, max_faces: int | None) -> list[MeshContent]:

@@ -86,9 +86,14 @@ def _make(points: Real) -> Polyhedron:
 
 
 def _ring(points: Real, axes: Real) -> list[int]:
-    """The corners of the convex hull of points in the plane of the first two axes, in order (Andrew 1979)."""
+    """The corners of the convex hull of points in the plane of the first two axes, in order."""
     flat = (points - points.mean(axis=0)) @ axes[:2].T
-    area = 1e-12 * float(np.prod(flat.max(axis=0) - flat.min(axis=0)))
+    return outline(flat, 1e-12 * float(np.prod(flat.max(axis=0) - flat.min(axis=0))))
+
+
+def outline(flat: Real, area: float = 0.0) -> list[int]:
+    """The corners of the convex hull of points (n, 2), counter-clockwise (Andrew 1979); a corner spans more than `area`
+    with its neighbours."""
     ascending = np.lexsort((flat[:, 1], flat[:, 0])).tolist()
     places = flat.tolist()
     ring: list[int] = []

@@ -206,11 +206,14 @@ def add_tilted(pair: Pair, lowest: int, most: float) -> None:
     begin = manifold.number[0] - 1
     cosine = COSINE_16
     sine = SINE_16
+    outermost = lowest  # each search starts from the corner found last, which is near
     for _ in range(AROUND):
         tilt = most
-        for _ in range(TILTS):
+        best = outermost
+        for ring in range(TILTS):
             down = minus(combined(tilt * cosine, u, tilt * sine, v), l)
-            best = farthest_vertex(shapes, first, last, lowest, down)
+            best = farthest_vertex(shapes, first, last, best, down)
+            outermost = best if ring == 0 else outermost
             known = False
             for k in range(begin, manifold.number[0]):
                 known = known or manifold.feature[k] == best - first

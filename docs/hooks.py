@@ -185,6 +185,14 @@ def errors() -> str:
     return table(("error", "exit code", "is also", "meaning"), rows)
 
 
+def rules() -> str:
+    """The rules of the doctor: their codes, their grades, and why they matter."""
+    from artsim.loaders.doctor.finding import HINTS, RULES
+
+    rows = [(f"`{code}`", "hint" if code in HINTS else "warning", piped(why)) for code, why in RULES.items()]
+    return table(("code", "grade", "why it matters"), rows)
+
+
 def include(path: str, deeper: str = "") -> str:
     """Another document of the repository; its headings a level deeper if the page has one of its own."""
     text = (ROOT / path).read_text()
@@ -218,6 +226,7 @@ def notebook(path: str) -> str:
 MAKERS: dict[str, Callable[..., str]] = {
     "commands": commands,
     "options": options,
+    "rules": rules,
     "variables": variables,
     "dimensions": dimensions,
     "settings": settings,

@@ -178,10 +178,15 @@ def _key_at(articulation: Articulation, key: Keyframe, place: Pose) -> Keyframe:
 
 def prefixed(articulation: Articulation, prefix: str) -> Articulation:
     """The model with every name under `prefix`; the world, where the model has no link of that name, is the world."""
+    return renamed_by(articulation, lambda name: prefix + name)
+
+
+def renamed_by(articulation: Articulation, rename: Callable[[str], str]) -> Articulation:
+    """The model with every name as `rename` makes it of the old one; the world stays, where no link has its name."""
     links = {link.name for link in articulation.links}
 
     def named(name: str) -> str:
-        return prefix + name if name else ""
+        return rename(name) if name else ""
 
     def link_named(name: str) -> str:
         return name if name == "world" and name not in links else named(name)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from artsim.sim.foundation.budget import refuse_beyond_memory
 from artsim.sim.foundation.rotations import Real
-from artsim.sim.runs.settings import HOLD, LINEAR
+from artsim.sim.runs.settings import HOLD, LINEAR, PCHIP
 
 IntArray = npt.NDArray[np.int64]
 
@@ -17,7 +17,7 @@ _COPIES = 3  # of the rows: made here, kept by Controls, handed to the kernels
 
 
 class Interpolation(NamedTuple):
-    """The course of inputs from row to row (hold, linear, cubic), and the number of steps of the run."""
+    """The course of inputs from row to row (hold, linear, cubic, pchip), and the number of steps of the run."""
 
     kind: str = HOLD
     steps: int = 0
@@ -39,15 +39,18 @@ class Interpolation(NamedTuple):
 
         linear: straight lines. cubic: the spline with continuous second derivatives whose third derivative is
         continuous at the second and the last but one row (not-a-knot); two rows: a line, three: a parabola.
+        pchip: cubics with a continuous slope that is 0 at every extremum of the rows, so that values keep between
+        those of their two rows (Fritsch and Butland 1984).
         """
         at = np.clip(at, time[0], time[-1])
         if len(time) == 1:
             return np.repeat(rows, len(at), axis=0)
         if self.kind == LINEAR:
             return np.stack([np.interp(at, time, column) for column in rows.T], axis=1)
-        from scipy.interpolate import CubicSpline
+        from scipy.interpolate import CubicSpline, PchipInterpolator
 
-        found: Real = CubicSpline(time, rows)(at)
+        curve = PchipInterpolator if self.kind == PCHIP else CubicSpline
+        found: Real = curve(time, rows)(at)
         return found
 
 

@@ -21,7 +21,7 @@ from artsim.sim.foundation.errors import StoppedError, UsageError, nearest
 from artsim.sim.foundation.records import Array
 from artsim.sim.quantities.robot import Robot
 from artsim.sim.run_data.run_records import RUNNING
-from artsim.sim.runs.copied_steps import CopiedLanes
+from artsim.sim.runs.copied_packs import CopiedPacks
 from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
@@ -81,7 +81,7 @@ class VectorSimulation(Stepped):
         warm(kernels(self._plan))
         self._threads = threads or available_cores()
         self._fleet = Fleet(self._plan, held_controls(self._plan), n, self._threads)
-        self._copies: CopiedLanes | None = None
+        self._copies: CopiedPacks | None = None
         self._varied: set[str] = set()
         self._action = _action(self._plan, action)
         self.count, self.variables = n, tuple(self._fleet.rows)
@@ -331,11 +331,11 @@ class VectorSimulation(Stepped):
         if stopped := [int(k) for k in chosen if self._status[k] != RUNNING]:
             raise StoppedError(f"derivatives: robot {stopped[0]} has stopped: {self.why_stopped(stopped[0])}")
         if self._copies is None:
-            self._copies = CopiedLanes(self._plan, self._threads)
+            self._copies = CopiedPacks(self._plan)
         wanted = (self._action,) if inputs is None else inputs
         found = []
         for robot in chosen.tolist():
-            self._copies.begin(self._fleet, robot)
+            self._copies.begin_in(self._fleet, robot)
             found.append(step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step))
         return found
 

@@ -38,8 +38,10 @@ from artsim.sim.runs import simulate
 from artsim.sim.runs.block_of_rows import BlockOfRows
 from artsim.sim.runs.changes import Change, changed, told_otherwise, with_entry
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls
+from artsim.sim.runs.copied_packs import CopiedPacks
 from artsim.sim.runs.copied_steps import CopiedSteps
 from artsim.sim.runs.make_simulation import simulation_of
+from artsim.sim.runs.packable import kernels, reason_against_packs
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.setting import MAX_STEPS
 from artsim.sim.runs.settings import RunSettings
@@ -82,7 +84,7 @@ class Simulation(Stepped):
         self._set(simulation_of(plan, given or held_controls(plan), function, threads))
         self._held = HeldInputs(self._simulation)
         self._last: weakref.ref[StepRows] | None = None
-        self._copies: CopiedSteps | None = None
+        self._copies: CopiedSteps | CopiedPacks | None = None
         self._recorder: Recorder | None = None
         if output is not None:
             self._recorder = recorder_of(
@@ -320,10 +322,18 @@ class Simulation(Stepped):
         """
         plan = self._simulation.plan
         if self._copies is None or self._copies.plan is not plan:
-            self._copies = CopiedSteps(plan)
+            self._copies = self._copies_of(plan)
         self._copies.begin(self._simulation)
         wanted = (action_of(plan),) if inputs is None else inputs
         return step_derivatives(self._copies, wanted, parameters, reduced=reduced, step=step)
+
+    @staticmethod
+    def _copies_of(plan: Plan) -> CopiedSteps | CopiedPacks:
+        """Copies that take their steps in a pack, or one after the other where packs lack a feature of the run."""
+        if reason_against_packs(plan):
+            return CopiedSteps(plan)
+        warm(kernels(plan))
+        return CopiedPacks(plan)
 
     # ------------------------------------------------------------------ changes
 

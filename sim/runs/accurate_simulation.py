@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artsim.sim.articulation.model import WORLD
-from artsim.sim.articulation.tangent import difference, follow_leaders, moved
+from artsim.sim.articulation.tangent import Tangent, follow_leaders
 from artsim.sim.foundation.errors import ArtsimError, UsageError
 from artsim.sim.foundation.jit import bind, point_at
 from artsim.sim.foundation.records import Array
@@ -99,6 +99,7 @@ class AccurateSimulation(Simulation):
         assert self.plan.config.accuracy is not None
         self._accuracy = self.plan.config.accuracy
         self._slopes = make_stage_slopes(self.plan.robot.model)
+        self._tangent = Tangent(self.plan.robot.model)
         self._course = np.zeros(COURSE_ENTRIES)
         self._course[SMALLEST] = math.inf
         self._course[NEXT] = self._course[NEXT_SMOOTH] = self.plan.dt
@@ -337,7 +338,7 @@ class AccurateSimulation(Simulation):
     def _event(self, ends: list[tuple[Real, ...]], length: float) -> _Trial:
         """The trial of a step that begins or ends something: the last of its ends. The event is somewhere within the
         last part, and the velocities that it changed are wrong for so long."""
-        apart = float(np.abs(difference(self.plan.robot.model, ends[-2][0], ends[-1][0])).max(initial=0.0))
+        apart = float(np.abs(self._tangent.difference(ends[-2][0], ends[-1][0])).max(initial=0.0))
         change = float(np.abs(ends[-1][1] - self._start).max(initial=0.0))
         error = max(apart, length / len(ends) * change)
         share = error / (_OF_EVENT * self._accuracy)
@@ -346,9 +347,8 @@ class AccurateSimulation(Simulation):
     def _extrapolate(
         self, ends: list[tuple[Real, ...]], works: list[Real], length: float, earlier: list[tuple[float, _Trial]]
     ) -> _Trial:
-        model = self.plan.robot.model
         (q, v, a), allowed = ends[-1], self._accuracy * length
-        one, two = ([difference(model, end[0], q), end[1] - v, end[2] - a] for end in ends[:2])
+        one, two = ([self._tangent.difference(end[0], q), end[1] - v, end[2] - a] for end in ends[:2])
         errors = [float(np.abs(0.5 * x - 2.0 * y).max(initial=0.0)) for x, y in zip(one, two, strict=True)]
         error = max(errors[0], _HORIZON * errors[1], errors[2])
         trial = _Trial(error / allowed, 2, error)
@@ -356,10 +356,10 @@ class AccurateSimulation(Simulation):
             return self._event(ends, length) if _is_spoiled(trial, length, earlier) else trial
         change = [0.5 * x - 4.0 * y for x, y in zip(one, two, strict=True)]
         state = self._state
-        state.qpos[:] = moved(model, q, change[0])
+        state.qpos[:] = self._tangent.moved(q, change[0])
         state.qvel[:] = v + change[1]
         state.activation[:] = a + change[2]
-        follow_leaders(model, state.qpos, state.qvel)
+        follow_leaders(self.plan.robot.model, state.qpos, state.qvel)
         self._step.account[WORK : WORK + SOURCES] = 0.5 * works[0] - 4.0 * works[1] + 4.5 * works[2]
         return trial
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from artsim.sim.articulation.tangent import Tangent
 from artsim.sim.equipment.arrays import EquipmentLabels
-from artsim.sim.foundation.errors import StoppedError, UsageError
+from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.runs.controls import VALUES, Controls
-from artsim.sim.runs.fleet import Fleet
 from artsim.sim.runs.lane_simulation import with_own_arrays
 from artsim.sim.runs.make_simulation import simulation_of
 from artsim.sim.runs.plan import Plan
@@ -21,8 +21,6 @@ from artsim.sim.runs.row_states import RowStates, row_states
 from artsim.sim.runs.simulate import Simulation
 from artsim.sim.runs.varied import VariedArrays
 from artsim.sim.stepping.packs import LANE_GAINS
-
-_LANES = 64  # robots of the fleet in which copies take their steps
 
 
 class Ends(NamedTuple):
@@ -44,9 +42,18 @@ class Starts(NamedTuple):
     factors: Mapping[str, Real]  # as Variations has them (n, …)
 
 
-def _empty(starts: Starts, outputs: int) -> Ends:
+def empty_ends(starts: Starts, outputs: int) -> Ends:
+    """Room for the ends of copies."""
     qpos, qvel, activation = (np.empty_like(values) for values in starts[:3])
     return Ends(qpos, qvel, activation, np.empty((len(qpos), outputs)))
+
+
+def next_inputs(run: Simulation) -> dict[str, Real]:
+    """The inputs (entries,) of the next step of a run, by name; a Python controller answers once."""
+    inputs: dict[str, Real] = {name: np.array(run.acting(name)) for name in VALUES}
+    if run.controller is not None:
+        inputs["torque"][:] = run.controller(run.time, run.qpos, run.qvel)
+    return inputs
 
 
 def _names_of(plan: Plan, outputs: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,39 +72,20 @@ class CopiedSteps:
         """`outputs`: variables of the trajectory that a step also tells."""
         if plan.config.accuracy is not None:
             raise UsageError("derivatives are those of a step of one length; leave --accuracy out")
-        self.plan = plan
+        self.plan, self.tangent = plan, Tangent(plan.robot.model)
         own = with_own_arrays(plan)
         self._own = replace(own, config=replace(own.config, record=outputs))
         self.outputs = _names_of(plan, outputs)
         held = Controls.held(**{name: getattr(plan, name) for name in VALUES})
         self._copy = simulation_of(self._own, held)
         self._varied = VariedArrays(plan)
-        self._fresh = self._snapshot = self._copy.save()
+        self._snapshot = self._copy.save()
 
     def begin(self, run: Simulation) -> None:
         """Take the state of a run, its memory and the inputs of its next step; a Python controller's answer is held."""
-        copy = self._copy
         self._snapshot = run.save()
-        for name in VALUES:
-            getattr(copy.inputs, name)[0] = run.acting(name)
-        if run.controller is not None:
-            copy.inputs.torque[0] = run.controller(run.time, run.qpos, run.qvel)
-
-    def begin_in(
-        self, states: Mapping[str, Array], properties: Mapping[str, Array], inputs: Mapping[str, Real]
-    ) -> None:
-        """Take the state, properties and inputs of a robot in a pack, as Pack.seen gives them. Impulses of its step
-        before are left behind, which are the solver's first guess and have other places."""
-        copy = self._copy
-        self._snapshot = self._fresh | {name: states[name] for name in states if name not in ("impulse", "command")}
-        for name, values in inputs.items():
-            getattr(copy.inputs, name)[0] = values
-        for name, values in properties.items():
-            if name not in ("friction", "ground_height"):
-                record: Any = copy.inputs if name in LANE_GAINS else self._own.robot.model
-                getattr(record, name)[:] = values
-        self._touch(properties)
-        copy.calibrate_anew()
+        for name, values in next_inputs(run).items():
+            getattr(self._copy.inputs, name)[0] = values
 
     @property
     def inputs(self) -> dict[str, Real]:
@@ -111,7 +99,7 @@ class CopiedSteps:
 
     def step(self, starts: Starts) -> Ends:
         """The ends of n copies. Raises StoppedError where the run itself would stop."""
-        ends = _empty(starts, len(self.outputs))
+        ends = empty_ends(starts, len(self.outputs))
         for n in self._taken(starts):
             for place, values in zip(ends, self._copy.state, strict=False):
                 place[n] = values
@@ -191,61 +179,3 @@ class CopiedSteps:
         for block in copy.left_blocks():
             self._rows = {**block.rows}
         copy.check()
-
-
-class CopiedLanes:
-    """Takes steps of copies of one robot of a fleet in the packs of another, which is kept between calls."""
-
-    outputs: tuple[str, ...] = ()
-
-    def __init__(self, plan: Plan, threads: int) -> None:
-        self.plan = plan
-        unrecorded = replace(plan, config=replace(plan.config, record=()))
-        held = Controls.held(**{name: getattr(plan, name) for name in VALUES})
-        self._fleet = Fleet(unrecorded, held, _LANES, threads)
-        self._alone = CopiedSteps(plan)
-        self._source: tuple[Fleet, int]
-
-    def begin(self, fleet: Fleet, robot: int) -> None:
-        """Take the state of a robot, its memory, and the inputs of its next step."""
-        self._source = fleet, robot
-
-    @property
-    def inputs(self) -> dict[str, Real]:
-        """The inputs (entries,) of the robot's next step, by name."""
-        fleet, robot = self._source
-        return {name: np.array(values[robot]) for name, values in fleet.inputs.items()}
-
-    @property
-    def state(self) -> tuple[Real, Real, Real]:
-        """The coordinates (nq,), velocities (nv,) and activations (nact,) of the robot."""
-        fleet, robot = self._source
-        return fleet.qpos[robot].copy(), fleet.qvel[robot].copy(), fleet.activation[robot].copy()
-
-    def step(self, starts: Starts) -> Ends:
-        """The ends of n copies. Raises StoppedError where a copy stops."""
-        ends = _empty(starts, 0)
-        for first in range(0, len(starts.qpos), _LANES):
-            self._step(starts, slice(first, min(first + _LANES, len(starts.qpos))), ends)
-        return ends
-
-    def told(self, starts: Starts) -> list[RowStates]:
-        """The states of the rows of a single robot that starts there. It begins without the impulses of the step
-        before, which its solver needs as a guess alone."""
-        fleet, robot = self._source
-        self._alone.begin_in(*fleet.seen(robot), self.inputs)
-        return self._alone.told(starts)
-
-    def _step(self, starts: Starts, part: slice, ends: Ends) -> None:
-        fleet, robots = self._fleet, np.arange(part.stop - part.start)
-        fleet.become(*self._source, len(robots))
-        fleet.place(robots, starts.qpos[part], starts.qvel[part], starts.activation[part])
-        for name, values in starts.inputs.items():
-            fleet.inputs[name][robots] = values[part]
-        if starts.factors:
-            fleet.vary(robots, {name: values[part] for name, values in starts.factors.items()})
-        fleet.step(1, record=False)
-        if not fleet.going[robots].all():
-            raise StoppedError("derivatives: the step that they are of stops; see status and why_stopped")
-        for place, values in zip(ends, (fleet.qpos, fleet.qvel, fleet.activation), strict=False):
-            place[part] = values[robots]

@@ -14,10 +14,10 @@ import numpy as np
 
 from artsim.sim.foundation.errors import UsageError
 from artsim.sim.foundation.records import Array
-from artsim.sim.run_data.run_records import RUNNING, STEP_NUMBER, STEPS_PER_ROW
+from artsim.sim.run_data.run_records import RUNNING, STEP_NUMBER, STEPS_PER_ROW, STEPS_TO_TAKE, STOP_REASON, Rows
 from artsim.sim.runs.control_tables import control_tables
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, make_tallies
+from artsim.sim.runs.pack import Pack, PackScratch, PacksInTurn, Tallies, make_tallies
 from artsim.sim.runs.packable import pack_width
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.rated import Rater
@@ -298,10 +298,48 @@ class Fleet:
         for name, values in self._massive.items():
             values[:] = other._massive[name][robot]
 
-    def seen(self, robot: int) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Copies of a robot's state and properties, as Pack.seen gives them."""
-        pack, lane = divmod(robot, self._width)
-        return self._packs[pack].seen(lane)
+    # -------------------------------------------------------------- copies of a single robot in one pack
+
+    def go_on_from(self, snapshot: Mapping[str, Array], inputs: Mapping[str, Array]) -> None:
+        """Have all robots, whose properties are those of the plan, continue as a run of it of which this is a snapshot,
+        with these inputs."""
+        known = len(snapshot["contact"])
+        for turns in self._turns:
+            while known > turns.scratch.simulation.room:
+                turns.make_room(listed=False)
+        for pack in self._packs:
+            pack.go_on_from(snapshot)
+        self._steps[:] = snapshot["step"]
+        for name, table in self._inputs.items():
+            table[:] = inputs[name]
+        self._massive["mass"][:], self._massive["centre"][:] = 1.0, 0.0
+
+    def ready(self) -> None:
+        """Have the first pack be about to take one step, unrecorded, by its kernel."""
+        tallies = self._tallies
+        tallies.plan[0, ROWS_OF_SAMPLE], tallies.plan[0, STEPS_TO_TAKE] = 0, 1
+        tallies.counters[0, STEP_NUMBER], tallies.counters[0, STOP_REASON] = 0, RUNNING
+        tallies.input_row[0], tallies.alive[0], tallies.stopped[0] = -1, 1, -1
+        np.negative(self._steps[0], out=tallies.began[0])
+
+    def make_room(self) -> None:
+        """Make more room for contacts, which the first pack lacks. Raises StoppedError at the most that is allowed."""
+        self._turns[0].make_room(listed=self._turns[0].scratch.lists_more())
+
+    @property
+    def arrays_of_pack(self) -> tuple[dict[str, Array], dict[str, Array], Array, Array]:
+        """Of the first pack the arrays by name on which its steps depend, those of its inputs, its entry (1, 2) and the
+        counters of its steps."""
+        tallies = {f"tally.{name}": getattr(self._tallies, name)[0] for name in Tallies._fields[1:-1]}
+        inputs = {name: table[: self._width] for name, table in self._inputs.items()}
+        found = self._packs[0].lasting() | tallies
+        return found, inputs, self._turns[0].entries[:1], self._tallies.counters[0]
+
+    @property
+    def found_rows(self) -> tuple[Rows, Array | None]:
+        """The rows of the last step of a pack, and the shapes (k, 2) of the contacts of which some of them are."""
+        scratch = self._turns[0].scratch
+        return scratch.rows, None if scratch.contact is None else scratch.contact.data.shape
 
     def place(self, robots: Array, qpos: Array, qvel: Array, activation: Array) -> None:
         """Set the states (robots, …) of some robots, which go on from there with all that they remember."""

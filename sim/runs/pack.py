@@ -296,22 +296,25 @@ class Pack:
             else:
                 place[...] = values[..., lane : lane + 1]
 
-    def seen(self, lane: int) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Copies of a lane's state by the fields of State, and of its properties by those of Model, Inputs and, for
-        friction and ground_height, Variations."""
-        model, state = self.robot.model, self.robot.state
-        states = {name: self._of_lane(getattr(state, name), lane) for name in MOVED}
-        properties = {name: self._of_lane(getattr(model, name), lane) for name in LANE_PROPERTIES}
-        properties |= {name: self._of_lane(getattr(self.inputs, name), lane) for name in LANE_GAINS}
+    def go_on_from(self, snapshot: Mapping[str, Array]) -> None:
+        """Have all lanes continue as a run of the plan of which this is a snapshot. Impulses of its last step, which
+        are the solver's first guess, are left behind where rows have other places in packs."""
+        state, data = self.robot.state, self.robot.data
+        for name in MOVED:
+            self._put(getattr(state, name), slice(None), snapshot[name] if self._has_place(name) else _ZERO)
+        for place in (data.stiffening, data.slack):
+            self._put(place, slice(None), _ZERO)
         if self.contact is not None:
-            own = self.contact.lanes
-            states["contact"] = own.memory[own.half[0], lane].copy()
-            properties["friction"] = self._of_lane(own.factor, lane)
-            properties["ground_height"] = self._of_lane(own.raised, lane)
-        return states, properties
+            own, known = self.contact.lanes, snapshot["contact"]
+            own.memory[:] = 0.0
+            own.memory[own.half[0], :, : len(known)] = known
 
-    def _of_lane(self, values: Array, lane: int) -> Array:
-        return np.array(values[..., lane] if self.width > 1 else values)
+    def _has_place(self, name: str) -> bool:
+        """True if a field of State has the same entries in packs as of a single robot: unbounded drives have rows
+        there only."""
+        inputs = self._scratch.plan.inputs
+        driven = inputs["drive_stiffness"] + inputs["drive_damping"] > 0
+        return name != "impulse" or bool(np.isfinite(inputs["drive_limit"][driven]).all())
 
     # -------------------------------------------------------------- lanes
 
@@ -428,6 +431,11 @@ class PacksInTurn:
         self._turns = Turns(np.zeros((len(self.packs), 2), np.int64), np.zeros(len(self.packs), np.int64))
         self._call = bind(TAKE_TURNS, 1, self._turns)
         self.connect()
+
+    @property
+    def entries(self) -> Array:
+        """(packs, 2) the packs' kernels."""
+        return self._turns.entry
 
     def connect(self) -> None:
         """Have the call run the packs' kernels with the arrays that they have now."""

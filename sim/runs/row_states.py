@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from math import hypot
 from typing import NamedTuple
 
-import numpy as np
-
-from artsim.sim.articulation.model import Labels
 from artsim.sim.constraints.kinds import CONTACT_ROW
 from artsim.sim.constraints.row_names import row_name
+from artsim.sim.foundation.records import Array
 from artsim.sim.run_data.run_records import ALL_ROWS, Rows
 from artsim.sim.runs.constraint_names import constraint_owners
 from artsim.sim.runs.plan import Plan
@@ -32,21 +31,52 @@ class RowState(NamedTuple):
 RowStates = frozenset[RowState]
 
 
+class _Lists(NamedTuple):
+    """Rows of one robot as lists, which Python reads faster than arrays."""
+
+    kind: list[int]
+    dof: list[int]
+    part: list[int]
+    cone: list[int]
+    lower: list[float]
+    upper: list[float]
+    slope: list[float]
+    impulse: list[float]
+
+
 def row_states(run: Simulation) -> RowStates:
     """The rows and contacts that exert forces in the last step of a run. Empty in maximal coordinates, whose rows are
     not kept."""
     rows, contact = run.found_rows
-    found, seen = list[RowState](), dict[tuple[int, int], int]()
+    return _states(_lists(rows), None if contact is None else contact.data.shape)
+
+
+def lane_states(rows: Rows, shapes: Array | None, lanes: int) -> list[RowStates]:
+    """The rows and contacts that exert forces in the last step of the first lanes of a pack; `shapes` (k, 2): of the
+    contacts that it lists."""
+    if rows.impulse.ndim == 1:
+        return [_states(_lists(rows), shapes)]
+    return [_states(_lists(rows, lane), shapes) for lane in range(lanes)]
+
+
+def _lists(rows: Rows, lane: int | None = None) -> _Lists:
     count = int(rows.number[ALL_ROWS])
-    least = _AT_BOUND * float(np.abs(rows.impulse[:count]).max(initial=0.0))
+    own = slice(count) if lane is None else (slice(count), lane)
+    shared = [getattr(rows, name)[:count].tolist() for name in _Lists._fields[:4]]
+    return _Lists(*shared, *(getattr(rows, name)[own].tolist() for name in _Lists._fields[4:]))
+
+
+def _states(rows: _Lists, shapes: Array | None) -> RowStates:
+    found, seen, count = list[RowState](), dict[tuple[int, int], int](), len(rows.kind)
+    least = _AT_BOUND * max(map(abs, rows.impulse), default=0.0)
     n = 0
     while n < count:
-        kind, owner, part = int(rows.kind[n]), int(rows.dof[n]), int(rows.part[n])
-        end, number, edges = n + max(int(rows.cone[n]), 1), 0, 0
-        if contact is not None and kind == CONTACT_ROW:
+        kind, owner, part = rows.kind[n], rows.dof[n], rows.part[n]
+        end, number, edges = n + max(rows.cone[n], 1), 0, 0
+        if shapes is not None and kind == CONTACT_ROW:
             while end < count and rows.kind[end] == CONTACT_ROW and rows.dof[end] == owner:
                 end += 1
-            owner, part = (int(shape) for shape in contact.data.shape[owner])
+            owner, part = (int(shape) for shape in shapes[owner])
             number = seen[owner, part] = seen.get((owner, part), -1) + 1
         if rows.cone[n] > 0:
             state = _cone_state(rows, n, least)
@@ -60,23 +90,23 @@ def row_states(run: Simulation) -> RowStates:
     return frozenset(found)
 
 
-def _pyramid_state(rows: Rows, n: int, end: int, least: float) -> tuple[str, int]:
+def _pyramid_state(rows: _Lists, n: int, end: int, least: float) -> tuple[str, int]:
     """The state of a contact by the edges of its pyramid: it slides where one of two opposite edges does not press."""
     presses = [rows.impulse[k] > least for k in range(n, end)]
     edges = sum(1 << k for k, pressed in enumerate(presses) if pressed)
     return ("" if not edges else HOLDS if all(presses) else SLIDES), edges
 
 
-def _cone_state(rows: Rows, n: int, least: float) -> str:
+def _cone_state(rows: _Lists, n: int, least: float) -> str:
     normal = rows.impulse[n]
     if normal <= least:
         return ""
-    along = float(np.linalg.norm(rows.impulse[n + 1 : n + rows.cone[n]]))
+    along = hypot(*rows.impulse[n + 1 : n + rows.cone[n]])
     bound = rows.slope[n] * normal
     return SLIDES if along >= bound - _AT_BOUND * (bound + normal) else HOLDS
 
 
-def _bound_state(rows: Rows, n: int, least: float) -> str:
+def _bound_state(rows: _Lists, n: int, least: float) -> str:
     """The state of a row with bounds; empty for a one-sided row that exerts nothing."""
     impulse, lower, upper = rows.impulse[n], rows.lower[n], rows.upper[n]
     if impulse <= lower + least:
@@ -86,16 +116,20 @@ def _bound_state(rows: Rows, n: int, least: float) -> str:
     return HOLDS
 
 
-def told_states(plan: Plan, states: RowStates) -> tuple[str, ...]:
-    """The rows by name, with their states: `limit:elbow.lower holds`, `contact:world/foot slides`."""
-    owners = constraint_owners(plan)
-    return tuple(f"{_name(plan, owners, row)} {row.state}" for row in sorted(states))
+class RowNames:
+    """The names of the rows of a plan, with their states."""
 
+    def __init__(self, plan: Plan) -> None:
+        self._owners, self._labels = constraint_owners(plan), plan.robot.labels
+        self._links = None if plan.touching is None else plan.touching.contacts.link
 
-def _name(plan: Plan, owners: dict[int, tuple[str, ...]], row: RowState) -> str:
-    if row.kind != CONTACT_ROW or plan.touching is None:
-        return row_name(row.kind, owners[row.kind][row.owner], row.part)
-    labels: Labels = plan.robot.labels
-    a, b = (int(plan.touching.contacts.link[shape]) for shape in (row.owner, row.part))
-    sides = ("world" if link < 0 else labels.links[link] for link in (a, b))
-    return f"contact:{'/'.join(sides)}" + (f"#{row.number + 1}" if row.number else "")
+    def of(self, states: RowStates) -> tuple[str, ...]:
+        """The rows by name: `limit:elbow.lower holds`, `contact:world/foot slides`."""
+        return tuple(f"{self._name(row)} {row.state}" for row in sorted(states))
+
+    def _name(self, row: RowState) -> str:
+        if row.kind != CONTACT_ROW or self._links is None:
+            return row_name(row.kind, self._owners[row.kind][row.owner], row.part)
+        a, b = (int(self._links[shape]) for shape in (row.owner, row.part))
+        sides = ("world" if link < 0 else self._labels.links[link] for link in (a, b))
+        return f"contact:{'/'.join(sides)}" + (f"#{row.number + 1}" if row.number else "")

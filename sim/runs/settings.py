@@ -79,7 +79,7 @@ DEFAULT_RECORD = (
     "actuator_force",
     "contacts",
 )
-HOLD, LINEAR, CUBIC = INTERPOLATIONS = ("hold", "linear", "cubic")
+HOLD, LINEAR, CUBIC, PCHIP = INTERPOLATIONS = ("hold", "linear", "cubic", "pchip")
 DRIVE_MODES = ("force", "acceleration")
 LIMIT_KINDS = ("force", "impulse")
 ERROR_STEPS = ("step", "sub-step")
@@ -205,8 +205,9 @@ class Settings:
     )
     interpolate: str = INPUTS(
         HOLD,
-        "How the inputs of a --control file go from row to row: held until the next row, along straight lines, or "
-        "along a cubic spline. All but hold store inputs for every step.",
+        "How the inputs of a --control file go from row to row: held until the next row, along straight lines, "
+        "along a cubic spline, or along cubics that keep between their rows (pchip): monotone where rows are, without "
+        "overshoot where they hold. All but hold store inputs for every step.",
         choices=INTERPOLATIONS,
     )
     wrench: Mapping[str, tuple[float, ...]] = INPUTS(
@@ -519,7 +520,7 @@ class RunSettings(TypedDict, total=False):
     drive_limit: Values
     drive_mode: DriveMode | Mapping[str, DriveMode]
     drive_limit_kind: LimitKind | Mapping[str, LimitKind]
-    interpolate: Literal["hold", "linear", "cubic"]
+    interpolate: Literal["hold", "linear", "cubic", "pchip"]
     wrench: Mapping[str, Sequence[float]]
     wrench_at: str | Sequence[float] | Mapping[str, str | Sequence[float]]
     wrench_frame: str | Mapping[str, str]

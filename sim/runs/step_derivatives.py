@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from artsim.sim.articulation.tangent import difference, follow_leaders, moved
+from artsim.sim.articulation.tangent import Tangent, follow_leaders
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError, nearest
 from artsim.sim.foundation.records import Array
@@ -26,7 +26,7 @@ from artsim.sim.runs.copied_steps import Ends, Starts
 from artsim.sim.runs.one_sided_slopes import NEARER, Pair, first_settled, settled
 from artsim.sim.runs.patterns import is_of_base
 from artsim.sim.runs.plan import Plan
-from artsim.sim.runs.row_states import RowStates, told_states
+from artsim.sim.runs.row_states import RowNames, RowStates
 from artsim.sim.runs.varied import PLACED, VARIED, components_of, part_labels, refuse_fixed, shape_of, unvaried
 
 STEP = 1e-5  # [rad, m, rad/s, m/s] of differences: steps are solved to some 1e-12
@@ -42,6 +42,7 @@ class Copies(Protocol):
     """Takes the steps of copies of a run (copied_steps.py)."""
 
     plan: Plan
+    tangent: Tangent
 
     @property
     def state(self) -> tuple[Real, Real, Real]:
@@ -56,7 +57,7 @@ class Copies(Protocol):
         """Names of the entries of outputs."""
 
     def step(self, starts: Starts) -> Ends:
-        """The ends of copies of the step."""
+        """The ends of copies of the step, whose tables may be written anew by the next call."""
 
     def told(self, starts: Starts) -> list[RowStates]:
         """The states of the rows of these steps."""
@@ -198,7 +199,7 @@ def step_derivatives(
         side=side,
         error=error,
         outputs=copies.outputs,
-        active=told_states(plan, work.states),
+        active=work.names.of(work.states),
         kinks=work.kinks,
         dofs=len(plan.robot.model.independent_dof) if reduced else plan.robot.nv,
         dt=plan.dt,
@@ -316,18 +317,20 @@ class _Differences:
 
     def __init__(self, copies: Copies, columns: Sequence[Column], step: float) -> None:
         self._copies, self._columns = copies, columns
-        self._model = copies.plan.robot.model
-        start = self._starts([], np.zeros(0))
-        ends, self.states = copies.step(start), copies.told(start)[0]
-        self._end = Ends(*(values[0] for values in ends))
+        self._entry = [_flat_entry(copies.plan, column) for column in columns]
         self._sizes = step * np.array([column.size for column in columns])
+        every = np.arange(len(columns))
+        ends = copies.step(self._starts([None, *every, *every], np.array([0.0, *self._sizes, *-self._sizes])))
+        self._end = Ends(*(values[0] for values in ends))
+        self.states = copies.told(self._starts([None], np.zeros(1)))[0]
+        self.names = RowNames(copies.plan)
         self.side, self.error = np.zeros(len(columns), np.int64), np.zeros(len(columns))
         self.kinks: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self._pairs: list[list[Pair]] = []
-        self.slopes: tuple[Real, Real, Real] = (np.zeros((len(self._from_end(ends)), 0)),) * 3
+        changes = self._from_end(ends)
+        self.slopes: tuple[Real, Real, Real] = (np.zeros((len(changes), 0)),) * 3
         if columns:
-            every = np.arange(len(columns))
-            up, down = self._changes(every, 1.0), self._changes(every, -1.0)
+            up, down = changes[:, 1 : len(columns) + 1], changes[:, len(columns) + 1 :]
             self._enlarge(up, down, step)
             self.slopes = self._settled((up / self._sizes).T, (-down / self._sizes).T)
 
@@ -357,8 +360,8 @@ class _Differences:
     def _look_nearer(self, chosen: Array, share: float) -> None:
         """Take a further pair of steps along some columns, by a share of their sizes."""
         sizes = share * self._sizes[chosen]
-        plus, minus = self._changes(chosen, share) / sizes, -self._changes(chosen, -share) / sizes
-        for n, pair in zip(chosen, zip(plus.T, minus.T, strict=True), strict=True):
+        up, down = self._changes(chosen, share)
+        for n, pair in zip(chosen, zip((up / sizes).T, (-down / sizes).T, strict=True), strict=True):
             self._pairs[n].append(pair)
 
     def _choose_sides(self, kinked: list[int]) -> None:
@@ -367,11 +370,11 @@ class _Differences:
         if not kinked:
             return
         near = [self._sizes[n] * NEARER ** (len(self._pairs[n]) - 1) for n in kinked]
-        starts = self._starts(kinked + kinked, np.array(near + [-size for size in near]))
-        states, plan = self._copies.told(starts), self._copies.plan
+        starts = self._starts([*kinked, *kinked], np.array(near + [-size for size in near]))
+        states = self._copies.told(starts)
         for n, up, down in zip(kinked, states[: len(kinked)], states[len(kinked) :], strict=True):
             forward, backward = up ^ self.states, down ^ self.states
-            self.kinks[self._columns[n].name] = told_states(plan, forward), told_states(plan, backward)
+            self.kinks[self._columns[n].name] = self.names.of(forward), self.names.of(backward)
             self.side[n] = BACKWARD if forward and not backward else FORWARD
 
     def _enlarge(self, up: Real, down: Real, step: float) -> None:
@@ -384,41 +387,51 @@ class _Differences:
             self._sizes[n] *= min(_RESPONSE * step / response, _MOST_ENLARGED)
             weak.append(n)
         if weak:
-            up[:, weak], down[:, weak] = self._changes(np.array(weak), 1.0), self._changes(np.array(weak), -1.0)
+            up[:, weak], down[:, weak] = self._changes(np.array(weak), 1.0)
 
-    def _changes(self, chosen: Array, share: float) -> Real:
-        """The changes (2 nv + nact + ny, n) of the end of the step, by shares of the sizes of columns."""
-        return self._from_end(self._copies.step(self._starts(chosen, share * self._sizes[chosen])))
+    def _changes(self, chosen: Array, share: float) -> tuple[Real, Real]:
+        """The changes (2 nv + nact + ny, n) of the end of the step, by shares of the sizes of columns forward and
+        backward."""
+        sizes = share * self._sizes[chosen]
+        ends = self._copies.step(self._starts([*chosen, *chosen], np.concatenate([sizes, -sizes])))
+        changes = self._from_end(ends)
+        return changes[:, : len(chosen)], changes[:, len(chosen) :]
 
     def _from_end(self, ends: Ends) -> Real:
         others = [getattr(ends, name) - getattr(self._end, name) for name in Ends._fields[1:]]
-        return np.concatenate([difference(self._model, ends.qpos, self._end.qpos), *others], axis=1).T
+        return np.concatenate([self._copies.tangent.difference(ends.qpos, self._end.qpos), *others], axis=1).T
 
-    def _starts(self, chosen: Sequence[int] | Array, changes: Real) -> Starts:
-        """The starts of steps along columns, one for each; of the step itself without any."""
-        count = max(len(chosen), 1)
-        qpos, qvel, activation = (np.tile(values, (count, 1)) for values in self._copies.state)
+    def _starts(self, chosen: Sequence[int | None], changes: Real) -> Starts:
+        """The starts of steps along columns, one for each, or of the step itself (None)."""
+        plan, count = self._copies.plan, len(chosen)
+        qpos, qvel, activation = (np.repeat(values[None], count, axis=0) for values in self._copies.state)
         inputs, factors = dict[str, Real](), dict[str, Real]()
         along = np.zeros_like(qvel)
-        for row, (n, change) in enumerate(zip(chosen, changes, strict=True)):
-            column = self._columns[n]
-            if column.of == "qpos":
-                along[row, column.entry] = change
-            elif column.of in ("qvel", "activation"):
-                (qvel if column.of == "qvel" else activation)[row, column.entry] += change
-            elif column.of in VALUES:
-                held = self._copies.inputs
-                if column.of not in inputs:
-                    inputs[column.of] = np.tile(held[column.of], (count, 1))
-                inputs[column.of][row, column.entry] += change
+        rows: dict[str, list[tuple[int, int]]] = {}
+        for row, n in enumerate(chosen):
+            if n is not None:
+                rows.setdefault(self._columns[n].of, []).append((row, self._entry[n]))
+        for of, pairs in rows.items():
+            those, entries = np.array(pairs).T
+            if of == "qpos":
+                place = along
+            elif of in ("qvel", "activation"):
+                place = qvel if of == "qvel" else activation
+            elif of in VALUES:
+                place = inputs[of] = np.repeat(self._copies.inputs[of][None], count, axis=0)
             else:
-                plan = self._copies.plan
-                if column.of not in factors:
-                    shape = shape_of(plan, column.of) or (1,)
-                    factors[column.of] = np.array(np.broadcast_to(unvaried(plan, column.of), (count, *shape)), float)
-                factors[column.of][(row, *column.entry)] += change
-        if along.any():
-            qpos = moved(self._model, qpos, along)
-        if len(chosen):
-            follow_leaders(self._model, qpos, qvel)
+                shape = shape_of(plan, of) or (1,)
+                place = factors[of] = np.array(np.broadcast_to(unvaried(plan, of), (count, *shape)), float, order="C")
+            place.reshape(count, -1)[those, entries] += changes[those]
+        if "qpos" in rows:
+            qpos = self._copies.tangent.moved(qpos, along)
+        if rows:
+            follow_leaders(plan.robot.model, qpos, qvel)
         return Starts(qpos, qvel, activation, inputs, factors)
+
+
+def _flat_entry(plan: Plan, column: Column) -> int:
+    """The number of a column's entry in its array."""
+    if len(column.entry) == 1:
+        return column.entry[0]
+    return int(np.ravel_multi_index(column.entry, shape_of(plan, column.of)))

@@ -78,6 +78,8 @@ WORDS = {
     "tolerance": "%,1e-6",
     "fix": "joint_1=%",
     "limits": "joint_1=%,1",
+    "gains": "knee=%,%",
+    **dict.fromkeys(("solid", "scale_mesh", "simplify", "contact_friction"), "LINK=%"),
     "mass": "LINK=%",
     **dict.fromkeys(("effort", "velocity", "friction"), "joint_1=%"),
 }
@@ -98,7 +100,8 @@ TEXTS = {
         "models",
     ),
     *("link", "move", "only", "frame", "assemble"),
-    *("drop", "no_collision", "no_visual", "prefix", "tool", "carrier"),
+    *("drop", "no_collision", "no_visual", "prefix", "tool", "carrier", "html"),
+    *("inertia", "hull", "convex", "fit", "exclude", "rename"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
 }
 LONG = {"steps", "duration", "samples", "pieces", "every", "shards", "grid", "fps"}

@@ -27,7 +27,7 @@ RUNNING = {name: found for name, found in BLOCKS.items() if any(block.kind in RU
 LINUX = ("docs/howto/ros.md", "docs/howto/from_pinocchio.md")
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-SHOWN = {"text", "xml", "toml", "csv", "matlab", "cpp", "cmake", "ini", "mermaid"}
+SHOWN = {"text", "xml", "toml", "csv", "matlab", "cpp", "cmake", "ini", "mermaid", "yaml"}
 """Languages that no test runs: data, outputs, and programs that need what a test machine lacks."""
 
 

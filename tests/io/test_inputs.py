@@ -72,6 +72,30 @@ def test_a_cubic_runs_through_a_cubic(tmp_path: Path) -> None:
 
 
 @pytest.mark.small
+def test_pchip_neither_overshoots_nor_leaves_a_hold(tmp_path: Path) -> None:
+    """Values keep between those of their two rows, where the cubic overshoots; slopes are continuous, and harmonic
+    means of the secants weighted by their lengths (Fritsch and Butland 1984)."""
+    times = np.array([0.0, 0.2, 0.25, 0.5, 0.6, 0.9, 1.0])
+    rows = np.array([0.0, 0.0, 1.0, 1.0, 1.2, 3.0, -1.0])
+    found = {}
+    for kind in ("pchip", "cubic"):
+        found[kind] = Interpolation(kind, 1000).values(times, rows[:, None], np.linspace(0.0, 1.0, 1001))[:, 0]
+    at = np.linspace(0.0, 1.0, 1001)
+    piece = np.clip(np.searchsorted(times, at, "right") - 1, 0, len(times) - 2)
+    low, high = np.minimum(rows[piece], rows[piece + 1]), np.maximum(rows[piece], rows[piece + 1])
+    outside = {kind: np.maximum(low - x, x - high).max() for kind, x in found.items()}
+    assert outside["pchip"] < 1e-15 and outside["cubic"] > 0.1
+    assert (found["pchip"][at <= 0.2] == 0.0).all() and (found["pchip"][(at >= 0.25) & (at <= 0.5)] == 1.0).all()
+    step, rise = np.diff(times), np.diff(rows)
+    h, d = step[3:5], (rise / step)[3:5]  # about the row at 0.6, where values rise on both sides
+    slope = 3 * h.sum() / ((2 * h[1] + h[0]) / d[0] + (h[1] + 2 * h[0]) / d[1])
+    near = Interpolation("pchip", 1000).values(times, rows[:, None], 0.6 + np.array([-1e-6, 1e-6]))[:, 0]
+    np.testing.assert_allclose((near - rows[4]) / [-1e-6, 1e-6], slope, rtol=1e-4)
+    controls = read_controls(table(tmp_path, times, rows), DOFS, DT, interpolation=Interpolation("pchip", 101))
+    np.testing.assert_allclose(controls.target[:, 0], found["pchip"][::10], atol=1e-14)
+
+
+@pytest.mark.small
 def test_inputs_end_with_the_run_and_a_single_row_is_held(tmp_path: Path) -> None:
     file = table(tmp_path, np.array([0.0, 1e6]), np.array([0.0, 1e6]))
     controls = read_controls(file, DOFS, DT, interpolation=Interpolation("linear", 5))
@@ -89,7 +113,7 @@ def test_too_many_steps_are_refused_before_memory_is_taken(tmp_path: Path) -> No
     assert "inputs of their own for 500000000000 steps (--interpolate) would take" in result.output
 
 
-@pytest.mark.parametrize("kind", ["hold", "linear", "cubic"])
+@pytest.mark.parametrize("kind", ["hold", "linear", "cubic", "pchip"])
 def test_interpolated_runs_replay(kind: str, tmp_path: Path) -> None:
     file = table(tmp_path, np.array([0.0, 0.05, 0.1, 0.17]), np.array([0.0, 3.0, -3.0, 1.0]), "joint_2.torque")
     output = tmp_path / "run.h5"

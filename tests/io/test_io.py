@@ -209,8 +209,8 @@ def test_table_and_file_agree(tmp_path: Path) -> None:
                 assert dataset.attrs["units"] and dataset.attrs["long_name"]
                 assert "{" not in dataset.attrs["units"]
     elsewhere = {path for path in schema.TABLE if path.startswith(("batch/", "ik/", "rollout/", "shards/"))}
-    # runs with rangefinders that see meshes, stepped ones, and contacts of rollouts
-    only_some = {"model/use_seen", "controls/changes", "contact/sample"}
+    # runs with rangefinders that see meshes, stepped ones, contacts of rollouts, and runs by accuracy
+    only_some = {"model/use_seen", "controls/changes", "contact/sample", "final/course", "checkpoint/course"}
     assert found == schema.TABLE.keys() - elsewhere - only_some
 
 
