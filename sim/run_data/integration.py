@@ -33,6 +33,7 @@ class Integrator(NamedTuple):
     sweeping: bool = True  # sweeping solvers
     convex: int = NOT_CONVEX  # steps of the convex contact law, which others lack (stepping/convex_step.py)
     rows_in_packs: bool = True  # packs of robots with rows, or with forces that are found lane by lane
+    implicit: bool = False  # steps of one implicit stage, with scratch of their own (run_data/implicit_work.py)
 
 
 SEMI_IMPLICIT_EULER = Integrator("semi-implicit-euler")
@@ -51,6 +52,15 @@ RK4 = Integrator(
     maximal=False,
     rows_in_packs=False,
 )
+IMPLICIT_EULER = RK4._replace(
+    name="implicit-euler",
+    kernel="implicit_step",
+    module="artsim.sim.stepping.implicit_steps",
+    asked_for="",
+    implicit=True,
+)
+IMPLICIT_MIDPOINT = IMPLICIT_EULER._replace(name="implicit-midpoint")
+GENERALIZED_ALPHA = IMPLICIT_EULER._replace(name="generalized-alpha")
 
 EULER = SEMI_IMPLICIT_EULER._replace(
     name="euler", asked_for="Euler", convex=run_records.EULER, maximal=False, sweeping=False
@@ -59,7 +69,8 @@ IMPLICITFAST = EULER._replace(name="implicitfast", asked_for="implicitfast", con
 RUNGE_KUTTA = EULER._replace(name="runge-kutta", asked_for="RK4", convex=run_records.RUNGE_KUTTA)
 
 DEFAULT = MIDPOINT  # implicit in springs, dampers and drives as MuJoCo's others are
-_ALL = (MIDPOINT, SEMI_IMPLICIT_EULER, RK4, EULER, IMPLICITFAST, RUNGE_KUTTA)
+_OWN_STEPS = (RK4, IMPLICIT_MIDPOINT, IMPLICIT_EULER, GENERALIZED_ALPHA)
+_ALL = (MIDPOINT, SEMI_IMPLICIT_EULER, *_OWN_STEPS, EULER, IMPLICITFAST, RUNGE_KUTTA)
 INTEGRATORS = {integrator.name: integrator for integrator in _ALL}
 """The integrators by their names in --integrator."""
 

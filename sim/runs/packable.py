@@ -61,6 +61,7 @@ def reason_against_packs(plan: Plan) -> str:
         "actuators of joints": not _serves_rows(plan) and (has_ties(plan) or is_laden(plan)),
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
+        f"integrator {config.integrator}": INTEGRATORS[config.integrator].implicit,
         "steps chosen by accuracy": config.accuracy is not None,
         "recorded contact sensors of shapes with a gap": "sensors" in config.record and _senses_in_gaps(plan),
         "recorded sensors that are delayed": plan.delayed is not None and len(plan.delayed.arrays.sensor) > 0,

@@ -26,7 +26,7 @@ from artsim.sim.foundation.rotations import Real
 from artsim.sim.geometry.contacts import CLOCKED_DETECT, DETECT, Overlap, Touching
 from artsim.sim.geometry.solids import Kept, joined
 from artsim.sim.quantities.robot import Robot
-from artsim.sim.run_data.integration import INTEGRATORS, RK4
+from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.link_rules import LinkRules, link_rules
 from artsim.sim.run_data.registry import NEWTON, SOLVERS, Solver
 from artsim.sim.run_data.run_records import TABLES_OF
@@ -372,7 +372,6 @@ def _plan_inputs(
     inputs = drive_inputs(robot, config, config.dt or time_step(articulation))
     notes += left_out_by_all(robot, config)
     notes += hard_axes(articulation, config)
-    notes += _told_of_order(articulation, config)
     notes += told_of_compliances(articulation, config)
     inputs["mobility"] = mobilities(robot, inputs, equipped)
     inputs |= softness_inputs(articulation, config, robot)
@@ -513,20 +512,3 @@ def _resolved(config: RunConfig, robot: Robot, start: _Start) -> RunConfig:
         activation=start.activation,
         control=start.control,
     )
-
-
-def _told_of_order(articulation: Articulation, config: RunConfig) -> list[str]:
-    """A note where RK4 is of second order: its four stages constrain the accelerations of loops that are no springs and
-    of curved couplings, and the drift of their positions is corrected within a step.
-    """
-    if config.integrator != RK4.name:
-        return []
-    rigid = config.coupling in ("exact", "rows")  # springs of loops too
-    bent = config.coupling in ("rows", "compliant") and any(any(c.coefficients[2:]) for c in articulation.couplings)
-    held = {
-        "loops": any(loop.active and (rigid or not loop.spring) for loop in articulation.loops),
-        "equalities of tendons": bool(articulation.tendon_couplings),
-        "bent couplings as rows": bent,
-    }
-    what = " and ".join(name for name, there in held.items() if there)
-    return [f"rk4 is of second order, not of fourth, with {what}"] if what else []

@@ -28,6 +28,7 @@ from artsim.sim.run_data.run_records import NOT_CONVEX
 from artsim.sim.run_data.scratch import CROWD_TREES, may_crowd
 from artsim.sim.runs.compliances import needs_implicit_rows, refuse_unservable_weights
 from artsim.sim.runs.configuration import RunConfig
+from artsim.sim.runs.implicit_choice import refuse_idle_radius
 from artsim.sim.runs.settings import CONVEX
 
 # settings that steps of the convex law, which are solved once, do not serve
@@ -138,6 +139,7 @@ def refuse_unservable(
     if config.link_damping and not SOLVERS[config.solver].mass_matrix:
         raise UsageError(f"solver {config.solver!r} forms no mass matrix, which --link-damping needs; use newton")
     refuse_unservable_weights(robot.articulation, config)
+    refuse_idle_radius(config)
     for name, default, solvers in (("velocity_iterations", 0, ("pgs", "tgs")), ("error_step", "step", ("tgs",))):
         if getattr(config, name) != default and (config.is_maximal or config.solver not in solvers):
             raise UsageError(f"--{name.replace('_', '-')} is for --solver {' and '.join(solvers)}, not {config.solver}")

@@ -445,11 +445,18 @@ class Settings:
     integrator: str = SOLVING(
         "auto",
         "Integrator. midpoint: semi-implicit Euler with Coriolis and gyroscopic terms midway in the step; "
-        "semi-implicit-euler: with these at the step's start, as MuJoCo's Euler; rk4. auto: rk4 where the file asks "
+        "semi-implicit-euler: with these at the step's start, as MuJoCo's Euler; rk4; implicit-midpoint, "
+        "implicit-euler, generalized-alpha: with all forces at an implicit stage. auto: rk4 where the file asks "
         "for it and no constraint is one-sided, else midpoint; semi-implicit-euler with sweeping solvers and in "
         "maximal coordinates. euler, implicitfast, runge-kutta: MuJoCo's, for --contact-law convex, where auto is "
         "what the file asks for.",
         choices=("auto", *INTEGRATORS),
+    )
+    rho_inf: float | None = SOLVING(
+        None,
+        "Share of motion that is much faster than the step which a step of --integrator generalized-alpha keeps; "
+        "default: 0.8.",
+        bounds=Bounds("a number from 0 to 1", 0, 1),
     )
     coordinates: str = SOLVING(
         "reduced",
@@ -572,7 +579,19 @@ class RunSettings(TypedDict, total=False):
     error_step: Literal["step", "sub-step"]
     relaxation: float
     mass_splitting: bool
-    integrator: Literal["auto", "midpoint", "semi-implicit-euler", "rk4", "euler", "implicitfast", "runge-kutta"]
+    integrator: Literal[
+        "auto",
+        "midpoint",
+        "semi-implicit-euler",
+        "rk4",
+        "implicit-midpoint",
+        "implicit-euler",
+        "generalized-alpha",
+        "euler",
+        "implicitfast",
+        "runge-kutta",
+    ]
+    rho_inf: float | None
     coordinates: Literal["reduced", "maximal"]
     scheme: Literal["auto", "baumgarte", "implicit"]
     scheme_alpha: float | None

@@ -54,6 +54,7 @@ from artsim.sim.runs.block_of_rows import BlockOfRows, first_odd, joined, make_b
 from artsim.sim.runs.control_tables import make_inputs
 from artsim.sim.runs.controls import VALUES, ControlLog, Controls, torque_of
 from artsim.sim.runs.crew import Crew
+from artsim.sim.runs.implicit_choice import implicit_works
 from artsim.sim.runs.pace import MOST_STEPS, Pace, call_watched
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.sights import connect_rays
@@ -189,7 +190,8 @@ class Simulation(Account):
         self._connect_solver(*aside[:3])
         if integrator := plan.integrator_entry(clocked=self.clock is not None):
             bundles = self._robot, self._run, self._rows, self._equipment, self._rules, self._solver
-            self._integrating = point_at(integrator, 1, self._step.integrator, *bundles)
+            scratch = implicit_works(plan.robot.model, plan.config)
+            self._integrating = point_at(integrator, 1, self._step.integrator, *bundles, *scratch)
         if plan.touching is not None and self._contact is not None:
             work = self._contact.data
             if plan.foresees:

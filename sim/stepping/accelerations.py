@@ -13,7 +13,13 @@ from artsim.sim.articulation.state import RobotBundle, Workspace
 from artsim.sim.constraints.coupling_rows import coupling_rate, coupling_slope, reference_of
 from artsim.sim.constraints.impedance import impedance, slowest
 from artsim.sim.constraints.kinds import COUPLING_ROW
-from artsim.sim.constraints.loop_rows import clear_loop_forces, hold_loops, note_loop_forces, spring_loops
+from artsim.sim.constraints.loop_rows import (
+    clear_loop_forces,
+    hold_loops,
+    is_of_hard_loop,
+    note_loop_forces,
+    spring_loops,
+)
 from artsim.sim.constraints.row import add_entry, drift_of, single_row
 from artsim.sim.constraints.tendon_rows import hold_tendons, note_tendon_forces, spring_tendons
 from artsim.sim.equipment.actuation import actuator_force, coordinate, drive_force, find_places
@@ -32,6 +38,8 @@ from artsim.sim.stepping.controller import applied_forces
 from artsim.sim.stepping.lane_accelerations import accelerate_lanes, add_up_forces_in_lanes
 from artsim.sim.stepping.link_damping import link_damping_forces
 from artsim.sim.stepping.system import bare_system
+
+_CLOSING = 50.0  # [1/s] rate at which errors of equalities decay
 
 
 @njit
@@ -151,11 +159,28 @@ def _accelerate(
     _hold(robot, q, v, run, rows, equipment)
     mark(run.clock, ROWS)
     ask(solver.call, SOLVE)
+    if equipment is not None:  # noqa: SIM102  # known to the compiler, the next condition not
+        if _firms_loops(rows, equipment):
+            for a in range(step.next.shape[0]):
+                step.next[a] = 0.0
+            ask(solver.call, SOLVE)
     mark(run.clock, SOLVER)
     add_constraint_forces(rows, step, 1.0)
     if equipment is not None:
         note_loop_forces(rows, equipment, 1.0)
         note_tendon_forces(rows, equipment, 1.0, True)
+
+
+@njit
+def _firms_loops(rows: Rows, equipment: EquipmentBundle) -> bool:
+    """Add to the biases of hard loops what their yield leaves of the accelerations, so that the next solution leaves
+    its square; False without such loops (method of multipliers: Bertsekas 1982, ch. 2)."""
+    found = False
+    for row in range(rows.number[ALL_ROWS]):
+        if is_of_hard_loop(rows, equipment, row):
+            rows.bias[row] = rows.bias[row] - rows.cfm[row] * rows.impulse[row]
+            found = True
+    return found
 
 
 @njit
@@ -180,9 +205,12 @@ def _hold(
     robot: RobotBundle, q: Reals1, v: Reals1, run: RunBundle, rows: Rows, equipment: EquipmentBundle | None
 ) -> None:
     """Constrain accelerations by the equality rows, with Baumgarte stabilisation (CS 599, scribe notes, 2011): C̈ + 2 a
-    Ċ + a² C = 0, a = 0.1 / h.
+    Ċ + a² C = 0.
+
+    The rate a does not depend on the step unless the step is long: motion that obeys the constraints is then the exact
+    solution of the same equations at every step, and keeps the order of the method.
     """
-    a = 0.1 / run.inputs.time_step[0]
+    a = min(_CLOSING, 1.0 / run.inputs.time_step[0])
     rows.number[ALL_ROWS] = 0
     _hold_couplings(robot.model, q, v, robot.data, run, rows, a)
     if equipment is not None:

@@ -9,6 +9,7 @@ from artsim.sim.equipment.arrays import EquipmentBundle
 from artsim.sim.foundation.jit import Entry
 from artsim.sim.foundation.records import with_members
 from artsim.sim.geometry.contacts import Bounces, ContactBundle
+from artsim.sim.run_data.implicit_work import ImplicitWork
 from artsim.sim.run_data.integration import Integrator
 from artsim.sim.run_data.link_rules import RuleBundle
 from artsim.sim.run_data.registry import SOLVERS, Solver
@@ -82,6 +83,7 @@ def integrator_entry(
         EquipmentBundle if equipped else None,
         RuleBundle if ruled else None,
         CALL_ALONE,
+        *([ImplicitWork] if integrator.implicit else []),
     )
     variant = "_equipped" * equipped + "_ruled" * ruled + "_clocked" * clocked
     return Entry(integrator.kernel, integrator.module, bundles, variant)

@@ -62,7 +62,7 @@ def test_every_integrator_has_a_kernel_or_the_semi_implicit_step(name: str) -> N
         node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == integrator.kernel
     )
     arguments = [argument.arg for argument in kernel.args.args]
-    assert arguments == ["robot", "run", "rows", "equipment", "rules", "solver"]
+    assert arguments == ["robot", "run", "rows", "equipment", "rules", "solver"] + ["work"] * integrator.implicit
 
 
 def test_one_of_two_integrators_serves_everything() -> None:
