@@ -38,6 +38,7 @@ from artsim.io.output_file.batch_file import check_name
 from artsim.io.rollouts.draws import STARTS, RolloutConfig, spread_ends
 from artsim.io.rollouts.roll import Outcome, roll
 from artsim.io.rollouts.rollout import check_rollout, policy_facts, refuse_stopped
+from artsim.io.runs.effort_tally import MOTOR
 from artsim.io.runs.prepare import clamped_controls, late_controls, prepare
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -350,6 +351,7 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
     """Print the summary."""
     rate = outcome.steps / outcome.seconds if outcome.seconds > 0 else 0.0
     if as_json:
+        efforts = {name: seconds for name, (seconds, _) in outcome.at_effort.items()}
         summary = {
             "samples": outcome.samples,
             "contact_law": plan.config.contact_law,
@@ -369,7 +371,7 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
             "most_held_inside": _most_held_inside(outcome),
             "unsolved": outcome.unsolved,
             "worst_solver_residual": outcome.most_unsolved[1],
-            "at_effort": {name: seconds for name, (seconds, _) in outcome.at_effort.items()},
+            "at_effort": efforts if {*MOTOR} & {*plan.config.record} else None,
             "messages": list(outcome.messages),
             "kept": outcome.kept,
             "complete": outcome.complete,

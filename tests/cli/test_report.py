@@ -172,6 +172,7 @@ def test_the_summary_of_a_rollout_tells_of_motors_at_their_limit(tmp_path: Path,
     assert found["at_effort"]["joint_2"] == pytest.approx(seconds)
     assert told(path)["joint_2"]["at_limit"] == pytest.approx(seconds)
     assert "largest force" not in CliRunner().invoke(cli, words).stderr  # their forces are not recorded
+    assert json.loads(CliRunner().invoke(cli, [*words, "--json"]).stdout)["at_effort"] is None
 
 
 @pytest.mark.small
