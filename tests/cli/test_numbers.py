@@ -74,6 +74,7 @@ WORDS = {
     "until": "shoulder > %",
     "cost": "shoulder * %",
     "pose": "%,0,0",
+    "camera": "%,20,3",
     "posture": "shoulder=%",
     "tolerance": "%,1e-6",
     "fix": "joint_1=%",
@@ -103,6 +104,7 @@ TEXTS = {
     *("drop", "no_collision", "no_visual", "prefix", "tool", "carrier", "html"),
     *("inertia", "hull", "convex", "fit", "exclude", "rename"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
+    *("plot", "follow", "background"),
 }
 LONG = {"steps", "duration", "samples", "pieces", "every", "shards", "grid", "fps"}
 """Options of which a number within bounds can mean work without end."""
