@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,8 +52,8 @@ def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return tuple(_KINDS[word] for word in words if word != "none")
 
 
-def read_camera(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...] | None:
-    """Read AZIMUTH,ELEVATION[,DISTANCE] [deg, m]."""
+def read_camera(ctx: click.Context, param: click.Parameter, value: str | None) -> Look | None:
+    """Read AZIMUTH,ELEVATION[,DISTANCE] [deg, m] as the look from there."""
     if value is None:
         return None
     numbers = tuple(number_of(word, "--camera") for word in value.split(","))
@@ -60,7 +61,7 @@ def read_camera(ctx: click.Context, param: click.Parameter, value: str | None) -
         raise click.BadParameter(f"got {len(numbers)} numbers, want AZIMUTH,ELEVATION or AZIMUTH,ELEVATION,DISTANCE")
     if not -89.0 <= numbers[1] <= 89.0 or abs(numbers[0]) > 360.0 or not all(0 < x < 1e6 for x in numbers[2:]):
         raise click.BadParameter(f"{value}: want an azimuth within 360, an elevation within 89, a distance above 0")
-    return numbers
+    return Look(numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None)
 
 
 @click.command(short_help="Write a stored simulation in another format.")
@@ -107,7 +108,7 @@ def export(
     fps: float,
     forces: tuple[str, ...] | None,
     force_scale: float,
-    camera: tuple[float, ...] | None,
+    camera: Look | None,
     follow: str,
     background: str,
     floor: bool,
@@ -125,7 +126,7 @@ def export(
         raise UsageError("--forces and --force-scale are for --video and --html")
     if (camera or follow or background or floor) and "video" not in wanted:
         raise UsageError("--camera, --follow, --background and --floor are for --video")
-    look = Look(*(camera or ()), background=background, floor=floor, follow=follow)
+    look = replace(camera or Look(), background=background, floor=floor, follow=follow)
     if len({*map(os.path.realpath, wanted.values())}) < len(wanted):
         raise UsageError("two formats have the same file")
     for output in wanted.values():
