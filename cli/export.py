@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from artsim.cli.numbers import FACTOR, Number
+from artsim.cli.numbers import FACTOR, Number, number_of
 from artsim.cli.options import SAMPLES, mesh_options, refuse_own_input
 from artsim.cli.progress import storage_errors
 from artsim.cli.stored_robot import stored_robot
 from artsim.cli.terminal import warn
 from artsim.io.exports.formats import FORMATS, write_all
-from artsim.io.exports.request import Export
+from artsim.io.exports.request import Export, Look
 from artsim.io.output_file.claim import check_output
 from artsim.io.rollouts.samples import opened_runs
 from artsim.loaders.stored import load_stored
@@ -51,6 +52,18 @@ def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) ->
     return tuple(_KINDS[word] for word in words if word != "none")
 
 
+def read_camera(ctx: click.Context, param: click.Parameter, value: str | None) -> Look | None:
+    """Read AZIMUTH,ELEVATION[,DISTANCE] [deg, m] as the look from there."""
+    if value is None:
+        return None
+    numbers = tuple(number_of(word, "--camera") for word in value.split(","))
+    if len(numbers) not in (2, 3):
+        raise click.BadParameter(f"got {len(numbers)} numbers, want AZIMUTH,ELEVATION or AZIMUTH,ELEVATION,DISTANCE")
+    if not -89.0 <= numbers[1] <= 89.0 or abs(numbers[0]) > 360.0 or not all(0 < x < 1e6 for x in numbers[2:]):
+        raise click.BadParameter(f"{value}: want an azimuth within 360, an elevation within 89, a distance above 0")
+    return Look(numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None)
+
+
 @click.command(short_help="Write a stored simulation in another format.")
 @click.argument("file", type=click.Path(path_type=Path))
 @format_options
@@ -77,6 +90,16 @@ def read_kinds(ctx: click.Context, param: click.Parameter, value: str | None) ->
     metavar="X",
     help="Length of the arrows, times that for which the robot's weight as a contact force is 0.8 of its size.",
 )
+@click.option(
+    "--camera",
+    callback=read_camera,
+    metavar="AZIMUTH,ELEVATION[,DISTANCE]",
+    help="Direction from which --video is seen: angles about z, from the x axis, and above the horizon [deg], and the "
+    "distance [m]. Default: -39,20 from where all of the run is in sight.",
+)
+@click.option("--follow", default="", metavar="LINK", help="Link with which the camera of --video moves.")
+@click.option("--background", default="", metavar="COLOUR", help="Background of --video: a name, or #RRGGBB.")
+@click.option("--floor", is_flag=True, help="Draw a floor in --video also if the run had no ground.")
 @mesh_options
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def export(
@@ -85,6 +108,10 @@ def export(
     fps: float,
     forces: tuple[str, ...] | None,
     force_scale: float,
+    camera: Look | None,
+    follow: str,
+    background: str,
+    floor: bool,
     packages: Mapping[str, Path],
     mesh_root: Path | None,
     force: bool,
@@ -97,6 +124,9 @@ def export(
         raise UsageError(f"give a format: {' '.join(f'{option_of(name)} FILE' for name in FORMATS)}")
     if (forces is not None or force_scale != 1.0) and not wanted.keys() & set(_DRAWN):
         raise UsageError("--forces and --force-scale are for --video and --html")
+    if (camera or follow or background or floor) and "video" not in wanted:
+        raise UsageError("--camera, --follow, --background and --floor are for --video")
+    look = replace(camera or Look(), background=background, floor=floor, follow=follow)
     if len({*map(os.path.realpath, wanted.values())}) < len(wanted):
         raise UsageError("two formats have the same file")
     for output in wanted.values():
@@ -108,7 +138,10 @@ def export(
         robot = partial(stored_robot, recording, packages, mesh_root)
         with storage_errors():
             notes = write_all(
-                {name: Export(recording, output, robot, fps, forces, force_scale) for name, output in wanted.items()}
+                {
+                    name: Export(recording, output, robot, fps, forces, force_scale, look)
+                    for name, output in wanted.items()
+                }
             )
         warn(notes)
         for output in wanted.values():

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Look:
+    """The look of a video: the direction from which it is seen, its background, a floor, the link that it follows."""
+
+    azimuth: float = -39.0  # of the camera about z, seen from the middle, from x [deg]
+    elevation: float = 20.0  # above the horizon [deg]
+    distance: float | None = None  # [m]; None: so that all of the run is in sight
+    background: str = ""  # a name or #RRGGBB; "": a pale sky
+    floor: bool = False  # drawn also without ground
+    follow: str = ""  # link with which the camera moves
+
+
+@dataclass(frozen=True)
 class Export:
     """The request to a writer."""
 
@@ -25,6 +37,7 @@ class Export:
     fps: float = 30.0  # frame rate [1/s]
     forces: tuple[str, ...] | None = None  # kinds of motion.FORCES that are arrows; None: contacts where recorded
     force_scale: float = 1.0  # of the arrows' usual length
+    look: Look = Look()
     written: list[tuple[Path, Path]] | None = None  # of exports that are put in their places together
 
     def kinds_of_forces(self, motion: Motion) -> tuple[str, ...]:

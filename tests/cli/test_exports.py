@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from click.testing import CliRunner, Result
 import artsim
 from artsim.cli.main import cli
 from artsim.io.exports import video
+from artsim.io.exports.request import Look
 from artsim.io.exports.tables import harmless
 from artsim.io.readers.recording import Recording, open_recording
 from artsim.io.viewer.motion import Motion
@@ -191,6 +193,47 @@ def test_video(leg: Path, tmp_path: Path) -> None:
     pictures = [np.frombuffer(frame, np.uint8).astype(int) for frame in frames]
     assert about["size"] == (1280, 720) and len(pictures) == 2
     assert np.count_nonzero(np.abs(pictures[0] - pictures[1]) > 40) > 2000
+
+
+@pytest.mark.parametrize("shape", [(1.0, 0.1, 0.1), (0.1, 0.1, 3.0), (1.0, 2.0, 0.0)])
+@pytest.mark.parametrize(("azimuth", "elevation"), [(-39.0, 20.0), (90.0, 0.0), (10.0, 80.0)])
+def test_the_whole_run_is_in_sight_and_fills_the_picture(
+    shape: tuple[float, ...], azimuth: float, elevation: float
+) -> None:
+    """Projected by the matrices of a camera of our own: no corner of a box beyond the picture's edge, one near it."""
+    points = np.array(list(itertools.product(*((-size, size) for size in shape))))
+    about, above = np.radians([azimuth, elevation])
+    away = video._towards_camera(Look(azimuth, elevation))
+    eye = np.cos(above) * np.cos(about), np.cos(above) * np.sin(about), np.sin(above)
+    np.testing.assert_allclose(away, eye, atol=1e-15)
+    tilt = np.array([[np.sin(above), 0, -np.cos(above)], [0, 1, 0], [np.cos(above), 0, np.sin(above)]])
+    turn = np.array([[np.cos(about), np.sin(about), 0], [-np.sin(about), np.cos(about), 0], [0, 0, 1]])
+    down, right, near = (points @ (tilt @ turn).T).T
+    depth = video._distance(points, away) - near
+    edge = np.tan(np.radians(15.0))
+    reach = np.maximum(np.abs(down) / (depth * edge), np.abs(right) / (depth * edge * 1280 / 720))
+    assert (depth > 0).all() and 0.7 < reach.max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--camera", "1"), "got 1 numbers"),
+        (("--camera", "0,90"), "an elevation within 89"),
+        (("--camera", "0,0,0"), "a distance above 0"),
+        (("--background", "no such"), "'no such' is no colour"),
+        (("--follow", "foo"), "no link is called 'foo'; did you mean 'foot'?"),
+    ],
+)
+def test_looks_that_are_none(leg: Path, tmp_path: Path, options: tuple[str, ...], told: str) -> None:
+    pytest.importorskip("pyvista")
+    done = export(leg, "--video", tmp_path / "x.mp4", *options)
+    if "OpenGL" in done.output:
+        pytest.skip("no OpenGL here")
+    assert done.exit_code == 2 and told in done.output
+    assert not list(tmp_path.iterdir())
+    done = export(leg, "--csv", tmp_path / "x.csv", "--floor")
+    assert done.exit_code == 2 and "are for --video" in done.output
 
 
 def test_contact_forces_are_arrows_in_a_video(leg: Path) -> None:

@@ -83,6 +83,7 @@ WORDS = {
     "weight": "LINK=%",
     "via": "shoulder=%",
     **dict.fromkeys(("max_velocity", "max_acceleration", "max_torque", "max_jerk"), "shoulder=%"),
+    "camera": "%,20,3",
     "posture": "shoulder=%",
     "tolerance": "%,1e-6",
     "fix": "joint_1=%",
@@ -113,6 +114,7 @@ TEXTS = {
     *("drop", "no_collision", "no_visual", "prefix", "tool", "carrier", "html"),
     *("inertia", "hull", "convex", "fit", "exclude", "rename"),
     *("start", "files", "file", "entries", "arguments", "forces", "into", "quantities"),
+    *("plot", "follow", "background"),
 }
 LONG = {"steps", "duration", "samples", "pieces", "every", "shards", "grid", "fps"}
 """Options of which a number within bounds can mean work without end."""
