@@ -4,7 +4,7 @@
         [--check-with mujoco pinocchio] [--every N] [--most-links N] [--json FILE]
 
 A way is a source and the formats that a model is written in, one after the other; the last file is compared with the
-source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file, `urdf-urdf2mjcf` that package. A model
+source. `mjcf-saver`, `urdf-saver` have MuJoCo's mj_saveLastXML write the file, `urdf-urdf2mjcf` that package. A model
 counts as equal if every row of the proof is (names and looks do not count), as told if all that differs was told;
 `sayable` are models of which every format on the way says all that affects motion, forces or contacts. Tables say what
 differs, and what was told, by kind and field.
