@@ -23,6 +23,7 @@ from artsim.sim.foundation.rotations import Real, rotation_matrix, symmetric
 Faces = NDArray[np.integer[Any]]
 MOST_BYTES = 30_000_000  # of mesh files that are read without being asked for: a second or two
 RING = 24  # points of a circle
+UNSEEN = 0.1  # share of the mass that links without shapes may have in a body that is judged by its shapes
 
 
 class Form(NamedTuple):
@@ -211,7 +212,9 @@ def _body(
             solids.append(Solid(link.inertial.mass, centre, R @ symmetric(link.inertial.inertia) @ R.T))
     lump = together(solids) if solids else Solid(0.0, np.zeros(3), np.zeros((3, 3)))
     shown = format_ == "mjcf" or any(form.geom.role == "visual" for form in forms)
-    return Body(tuple(links), tuple(forms), *lump, whole and bool(forms) and shown, joint, place)
+    unseen = sum(link.inertial.mass for link in links if link.inertial is not None and not link.geoms)
+    drawn = whole and bool(forms) and shown and unseen <= UNSEEN * lump.mass
+    return Body(tuple(links), tuple(forms), *lump, drawn, joint, place)
 
 
 def solid_of(forms: Sequence[Form]) -> Solid | None:

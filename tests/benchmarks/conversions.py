@@ -4,10 +4,10 @@
         [--check-with mujoco pinocchio] [--every N] [--most-links N] [--json FILE]
 
 A way is a source and the formats that a model is written in, one after the other; the last file is compared with the
-source. `mjcf-saver` and `urdf-saver` have MuJoCo's mj_saveLastXML write the file instead. A model counts as equal if
-every row of the proof is (names and looks do not count), as told if all that differs was told; `sayable` are models of
-which every format on the way says all that affects motion, forces or contacts. Tables say what differs, and what was
-told, by kind and field.
+source. `mjcf-saver`, `urdf-saver` have MuJoCo's mj_saveLastXML write the file, `urdf-urdf2mjcf` that package. A model
+counts as equal if every row of the proof is (names and looks do not count), as told if all that differs was told;
+`sayable` are models of which every format on the way says all that affects motion, forces or contacts. Tables say what
+differs, and what was told, by kind and field.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from artsim.loaders.writers.write import write_articulation
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
 
-SUFFIXES = {"mjcf": ".xml", "urdf": ".urdf", "sdf": ".sdf", "saver": ".xml"}
-WAYS = tuple(f"{a}-{b}" for a in ("urdf", "mjcf") for b in SUFFIXES if b not in (a, "saver"))
+SUFFIXES = {"mjcf": ".xml", "urdf": ".urdf", "sdf": ".sdf", "saver": ".xml", "urdf2mjcf": ".xml"}
+FOREIGN = ("saver", "urdf2mjcf")  # files of other programs
+WAYS = tuple(f"{a}-{b}" for a in ("urdf", "mjcf") for b in SUFFIXES if b not in (a, *FOREIGN))
 SLOW = 10.0  # [s] of a model's way from which on it is named
 CORE = ("mass matrix", "gravity forces", "bias forces", "link positions", "link rotations")  # motion without contacts
 
@@ -67,15 +68,20 @@ def convert(before: Articulation, formats: Sequence[str], folder: Path) -> Outco
     return Outcome(word_of(proof, losses) if told else "not told", [*reasons_of(worst)], losses.entries, core_of(proof))
 
 
-def saved(before: Articulation, folder: Path) -> Outcome:
-    """The file that MuJoCo's own saver makes of a model, compared with the model; nothing is told of it."""
-    import mujoco
-
+def saved(before: Articulation, program: str, folder: Path) -> Outcome:
+    """The file that MuJoCo's own saver, or urdf2mjcf, makes of a model, compared with it; nothing is told of it."""
     path = folder / f"step_0{SUFFIXES['mjcf']}"
     try:
-        mujoco.mj_saveLastXML(str(path), mujoco.MjModel.from_xml_path(before.path))
+        if program == "saver":
+            import mujoco
+
+            mujoco.mj_saveLastXML(str(path), mujoco.MjModel.from_xml_path(before.path))
+        else:
+            from urdf2mjcf.convert import convert_urdf_to_mjcf
+
+            convert_urdf_to_mjcf(before.path, path)
         robot = load_articulation(path, base=before.base, mesh_root=Path(before.path).parent)
-    except (ArtsimError, ValueError) as error:
+    except Exception as error:  # whatever the program raises
         return Outcome("refused", [re.sub(r"'[^']*'|\d+", "…", str(error))[:90]], [], False)
     losses = Losses()
     proof = prove(before, robot, losses)
@@ -164,7 +170,9 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as name:
                 try:
                     outcome = (
-                        saved(before, Path(name)) if formats == ["saver"] else convert(before, formats, Path(name))
+                        saved(before, formats[0], Path(name))
+                        if formats[0] in FOREIGN
+                        else convert(before, formats, Path(name))
                     )
                 except Exception:
                     outcome = Outcome("crashed", [traceback.format_exc().strip().splitlines()[-1][:110]], [], False)

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from artsim.cli.main import cli
 from artsim.loaders.doctor.finding import HINTS, RULES
 from artsim.loaders.doctor.forms import Form, depth_of, distance_to_hull, points_of
+from artsim.loaders.load import load_text
 from artsim.loaders.writers.mesh_files import as_obj
 from artsim.sim.articulation.description import Geom
 from tests.conftest import ROOT
@@ -189,3 +190,24 @@ def test_what_is_said_to_mend_a_fault_does(fault: Fault, tmp_path: Path) -> None
         done = CliRunner().invoke(cli, ["edit", str(before), *words, "-o", str(path)])
         assert done.exit_code == 0, (words, done.output)
     raise AssertionError(findings)
+
+
+def test_a_hand_without_shapes_is_not_judged_by_those_of_its_sensor() -> None:
+    from artsim.loaders.doctor.examine import examine
+    from artsim.sim.articulation.compile_model import compile_model
+    from artsim.sim.geometry.collision_pairs import collision_pairs
+
+    def codes(shape: str) -> set[str]:
+        ball = '<visual><geometry><sphere radius="{}"/></geometry></visual>'
+        moments = 'ixx="4e-4" ixy="0" ixz="0" iyy="4e-4" iyz="0" izz="4e-4"'
+        hand = f'<inertial><mass value="0.6"/><inertia {moments}/></inertial>{ball.format(0.001) if shape else ""}'
+        text = f"""<robot name="r"><link name="base"/><link name="hand">{hand}</link>
+        <link name="sensor">{ball.format(0.005)}</link>
+        <joint name="turn" type="continuous"><parent link="base"/><child link="hand"/></joint>
+        <joint name="hold" type="fixed"><parent link="hand"/><child link="sensor"/></joint></robot>"""
+        robot = load_text(text, name="r.urdf")
+        compiled = compile_model(robot)
+        return {finding.code for finding in examine(robot, compiled, collision_pairs(robot, compiled)).findings}
+
+    assert "inertia-density" in codes("ball")
+    assert "inertia-density" not in codes("")
