@@ -1,5 +1,7 @@
 """A ball thrown at a target by way of the ground: the gradient of its miss passes through the bounce."""
 
+from pathlib import Path
+
 import numpy as np
 from scipy.optimize import minimize
 
@@ -12,8 +14,7 @@ BALL = """<mujoco><option timestep="0.002"/><worldbody>
 </body></worldbody></mujoco>"""
 STEPS, TARGET = 400, np.array([1.6, 0.05])  # x [m], and z above the start
 
-with open("ball.xml", "w") as file:
-    file.write(BALL)
+Path("ball.xml").write_text(BALL)
 robot = artsim.load("ball.xml")
 
 

@@ -13,6 +13,7 @@ from artsim.sim.geometry.contacts import CONTACTS
 from artsim.sim.run_data.run_records import ALL_ROWS, EVALUATION, STIFFENED, Rows
 from artsim.sim.runs.copied_steps import Ends, Starts
 from artsim.sim.runs.pack import Pack
+from artsim.sim.runs.row_states import RowStates, lane_states
 from artsim.sim.stepping.equations import ROWS, SHAPES, Equations
 
 _PER_ROW = ("gap", "cfm", "lower", "upper", "slope", "shifting", "miss", "rate")
@@ -77,6 +78,7 @@ class CopiedEquations:
         self._equations: Equations
         self._cone = np.zeros(0, np.int64)
         self._end: Ends
+        self.states: RowStates = frozenset()  # of the solution's rows
 
     def solve(self, start: Starts) -> None:
         """Take the step from the run's own start, whose velocities and impulses are then those of the solution. Raises
@@ -96,6 +98,7 @@ class CopiedEquations:
         for name in ("next", "pressed", "drive_held"):
             getattr(found, name)[...] = getattr(step, name)
         self._cone = rows.cone[:m].copy()
+        self.states = lane_states(rows, shapes, 1)[0]
         taut = step.counters[EVALUATION] == STIFFENED
         self._follows = bool(
             taut or (self._of_lane(step.follows)[0] > 0.0 and self._of_lane(step.evaluations)[0] > 1.5)

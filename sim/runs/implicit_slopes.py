@@ -24,6 +24,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.tangent import moved
+from artsim.sim.constraints.kinds import LOOP_ROW
 from artsim.sim.constraints.row import MISSED
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
@@ -250,6 +251,8 @@ def _system(solution: Solution, at: Tables, aimed: Array) -> _System:
         else:
             slides.append((first, size, mu, shift, gap[own] / speed, speed))
     aimed = aimed & holds
+    if np.any(aimed & (solution.kind == LOOP_ROW) & (solution.part >= 3)):  # to 1e-5 alone
+        raise RefusedError("loops that hold rotations")
     missed = float(np.abs(at.miss[aimed]).max(initial=0.0)) > MISSED
     if missed or np.abs(gap[holds & ~aimed]).max(initial=0.0) > fulfilled:
         raise RefusedError("targets that follow the velocities found")

@@ -330,7 +330,12 @@ def _found(copies: Copies, columns: Sequence[Column], step: float, method: str |
         work = _Differences(copies, columns, step)
         active = work.names.of(work.states)
         return _Found(work.slopes, work.side, work.error, active, work.kinks, DIFFERENCES, reason or "asked for")
+    assert copies.equations is not None
+    active = RowNames(copies.plan).of(copies.equations.states)
     bent = np.flatnonzero(implicit.bent).tolist()
+    if not bent:
+        side = np.zeros(len(columns), np.int64)
+        return _Found((implicit.slopes,) * 3, side, implicit.error, active, {}, IMPLICIT, "")
     work = _Differences(copies, [columns[n] for n in bent], step)
     slopes = tuple(implicit.slopes.copy() for _ in range(3))
     side, error = np.zeros(len(columns), np.int64), implicit.error
@@ -338,7 +343,6 @@ def _found(copies: Copies, columns: Sequence[Column], step: float, method: str |
         place[:, bent] = values
     side[bent], error[bent] = work.side, work.error
     differenced = tuple(columns[n].name for n in bent)
-    active = work.names.of(work.states)
     return _Found((slopes[0], slopes[1], slopes[2]), side, error, active, work.kinks, IMPLICIT, "", differenced)
 
 
