@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from artsim.sim.runs.controls import Controls
+from artsim.sim.runs.limit_choice import leaves_limits
 from artsim.sim.runs.plan import Plan
 from artsim.sim.runs.simulate import ControllerFunction, Simulation
 
@@ -19,4 +20,8 @@ def simulation_of(
         from artsim.sim.runs.accurate_simulation import AccurateSimulation
 
         return AccurateSimulation(plan, controls, controller, threads=threads)
+    if leaves_limits(plan.config, plan.robot.model, plan.equipped):
+        from artsim.sim.runs.limited_simulation import LimitedSimulation
+
+        return LimitedSimulation(plan, controls, controller, threads=threads)
     return Simulation(plan, controls, controller, threads=threads)

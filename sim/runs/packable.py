@@ -33,6 +33,7 @@ from artsim.sim.foundation.records import (
 from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.run_data.registry import SOLVERS
 from artsim.sim.run_data.run_records import NOT_CONVEX
+from artsim.sim.runs.limit_choice import leaves_limits
 from artsim.sim.runs.plan import Plan
 from artsim.sim.stepping.packs import (
     CAST_OF_LANE,
@@ -62,6 +63,7 @@ def reason_against_packs(plan: Plan) -> str:
         f"solver {config.solver}": not (solver.packs or (solver.exact and not has_rows(plan))),
         "maximal coordinates": config.is_maximal,
         f"integrator {config.integrator}": INTEGRATORS[config.integrator].implicit,
+        f"integrator {config.integrator} with limits": leaves_limits(config, plan.robot.model, plan.equipped),
         "steps chosen by accuracy": config.accuracy is not None,
         "recorded contact sensors of shapes with a gap": "sensors" in config.record and _senses_in_gaps(plan),
         "recorded sensors that are delayed": plan.delayed is not None and len(plan.delayed.arrays.sensor) > 0,

@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "tendon friction and inertia": ("tendon friction and inertia", {}),
     "sleep with delays": ("late", {"sleep_threshold": 0.3, "sleep_time": 0.004}),
     "contacts and friction by the load": ("leg", {"friction_coefficient": {"hip": 0.03, "knee": 0.02}}),
-    "rk4": ("tree", {"integrator": "rk4"}),
+    "rk4": ("unlimited tree", {"integrator": "rk4"}),
 }
 MASSES = {"mass": (0.7, 1.4), "damping": (0.5, 2.0)}
 

@@ -12,8 +12,9 @@ import artsim
 from artsim.loaders.load import load_text
 from artsim.sim.foundation.errors import StoppedError, UsageError
 from artsim.sim.run_data.run_records import RECORDED
+from artsim.sim.runs.configuration import RunConfig
 from artsim.sim.runs.controls import Controls
-from artsim.sim.runs.plan import Plan
+from artsim.sim.runs.plan import Plan, plan_run
 from tests.simulation import Array, Run, box_link, constant_controls, joint, robot_file, simulate, slider, urdf
 
 PENDULUM = robot_file("double_pendulum")
@@ -227,45 +228,63 @@ def test_a_tendon_out_of_range_stops_rk4_at_the_start(speed: float) -> None:
 
 @pytest.mark.parametrize("speed", [0.0, 9.0])
 @pytest.mark.parametrize("at", [0, 2])
-def test_a_joint_beyond_its_limit_stops_rk4_where_it_starts(speed: float, at: int, tmp_path: Path) -> None:
-    """Also where the step would end within, from a state that is set in mid-run, and in lanes."""
+def test_a_joint_beyond_its_limit_has_the_default_bring_it_back(speed: float, at: int, tmp_path: Path) -> None:
+    """Also where the step would end within, from a state that is set in mid-run, and in rollouts."""
     path = tmp_path / "slide.xml"
     path.write_text(
         """<mujoco><worldbody><body><joint name="x" type="slide" axis="1 0 0" range="0 1"/><geom size=".1" mass="1"/>
         </body></worldbody></mujoco>"""
     )
-    simulation = artsim.Simulation(artsim.load(path), integrator="rk4", dt=0.002, q0={"x": 0.5})
-    for _ in range(at):
+    found = []
+    for integrator in ("rk4", "implicit-euler", "midpoint"):
+        simulation = artsim.Simulation(artsim.load(path), integrator=integrator, dt=0.002, q0={"x": 0.5})
+        for _ in range(at):
+            simulation.step()
+        simulation.qpos, simulation.qvel = [-0.01], [speed]
         simulation.step()
-    simulation.qpos, simulation.qvel = [-0.01], [speed]
-    with pytest.raises(StoppedError, match="'x' reached its limit, and rk4 has no rows for it"):
-        simulation.step()
-    made = artsim.rollout(
-        artsim.load(path), samples=9, steps=5, integrator="rk4", q0={"x": -0.01}, v0={"x": speed}, check=False
-    )
-    assert not made["n_valid"].any()
+        found.append([simulation.qpos[0], simulation.qvel[0]])
+    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[1], found[2])
+    made = artsim.rollout(artsim.load(path), samples=9, steps=5, integrator="rk4", q0={"x": -0.01}, v0={"x": speed})
+    assert made["n_valid"].all()
 
 
-@pytest.mark.parametrize("kind", ["ball", "tendon"])
-def test_other_limits_stop_rk4_where_a_set_state_is_beyond_them(kind: str, tmp_path: Path) -> None:
-    """Of a ball's angle and of a tendon; the step would end within."""
+@pytest.mark.parametrize("kind", ["joint", "ball", "tendon"])
+@pytest.mark.parametrize("integrator", ["rk4", "generalized-alpha"])
+def test_what_swings_against_a_limit(kind: str, integrator: str, tmp_path: Path) -> None:
+    """Of the integrator up to there, of the default at the limit, as by its small steps; and in two halves the same."""
     joints = {
-        "ball": '<joint name="x" type="ball" range="0 0.5"/>',
-        "tendon": '<joint name="x" type="slide" axis="1 0 0"/>',
+        "joint": '<joint name="x" axis="0 1 0" range="-1 40"/>',
+        "ball": '<joint name="x" type="ball" range="0 40"/>',
+        "tendon": '<joint name="x" axis="0 1 0"/>',
     }
-    states = {"ball": ([np.cos(0.3), np.sin(0.3), 0.0, 0.0], [-72.0, 0.0, 0.0]), "tendon": ([1.01], [-9.0])}
-    tendon = '<tendon><fixed name="x" range="-1 1"><joint joint="x" coef="1"/></fixed></tendon>'
-    path = tmp_path / "limit.xml"
+    path = tmp_path / "swings.xml"
+    tendon = '<tendon><fixed name="t" range="-1 0.7"><joint joint="x" coef="1"/></fixed></tendon>'
     path.write_text(
-        f'<mujoco><worldbody><body>{joints[kind]}<geom size=".1" mass="1"/></body></worldbody>'
-        f"{tendon if kind == 'tendon' else ''}</mujoco>"
+        f"""<mujoco><worldbody><body>{joints[kind]}<geom type="capsule" fromto="0 0 0 .5 0 0" size=".02"/></body>
+        </worldbody>{tendon if kind == "tendon" else ""}</mujoco>"""
     )
-    simulation = artsim.Simulation(artsim.load(path), integrator="rk4", dt=0.002)
-    simulation.step()
-    simulation.qpos, simulation.qvel = states[kind]
-    with pytest.raises(StoppedError, match="reached its limit, and rk4 has no rows for it"):
+    free = tmp_path / "free.xml"
+    free.write_text(path.read_text().replace(' range="-1 40"', "").replace(' range="0 40"', "").replace(tendon, ""))
+    options: dict[str, Any] = {"integrator": integrator, "dt": 0.002, "steps": 400, "record": ("qpos", "qvel")}
+    robot = artsim.load(path)
+    run, unlimited = artsim.simulate(robot, **options), artsim.simulate(artsim.load(free), **options)
+    exact = artsim.simulate(robot, integrator="midpoint", dt=0.00005, steps=16_000, every=40, record=("qpos", "qvel"))
+    angle, expected = (np.arccos(q[:, 0]) * 2 if kind == "ball" else q[:, 0] for q in (run["qpos"], exact["qpos"]))
+    most = 0.7 if kind == "tendon" else np.deg2rad(40)
+    assert len(run["qpos"]) == 400
+    before = int(np.argmax(angle > most - 0.05))
+    assert before > 20
+    np.testing.assert_array_equal(run["qpos"][:before], unlimited["qpos"][:before])
+    assert angle.max() < most + 1e-4
+    np.testing.assert_allclose(angle, expected, atol=2e-2)
+    assert abs(run["qvel"][-1]).max() < 1e-6
+    notes = plan_run(load_text(path.read_text(), name="swings.xml"), RunConfig(integrator=integrator)).notes
+    assert f"steps in which a limit acts are those of midpoint, since {integrator} has no rows for it" in notes
+    simulation = artsim.Simulation(robot, integrator=integrator, dt=0.002)
+    for _ in range(400):
         simulation.step()
-    assert np.array_equal(simulation.qpos, states[kind][0])
+    assert abs(simulation.qpos - run.final["qpos"]).max() == 0.0
 
 
 @pytest.mark.small
