@@ -243,6 +243,21 @@ def test_what_is_missing_is_as_urdfdom_has_it() -> None:
     assert (unbounded.effort, unbounded.velocity) == (None, None)
 
 
+def test_a_limit_without_effort_is_left_out_on_request(tmp_path: Path) -> None:
+    """URDF requires it: the refusal names the option, with which the force is unlimited and the range stays."""
+    path = tmp_path / "r.urdf"
+    path.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/>'
+        '<child link="b"/><limit lower="-1" upper="2" velocity="4"/></joint></robot>'
+    )
+    with pytest.raises(ModelError, match=r"has no 'effort' attribute .--ignore-unsupported leaves the bound in effort"):
+        load_articulation(path)
+    robot = load_articulation(path, ignore_unsupported=True)
+    (joint,) = robot.joints
+    assert (joint.lower, joint.upper, joint.effort, joint.velocity) == (-1.0, 2.0, None, 4.0)
+    assert [note for note in robot.notes if "the bound in effort is left out" in str(note)]
+
+
 def test_dynamics_and_a_spring_of_gazebo() -> None:
     spring = "<springStiffness>7</springStiffness><springReference>0.5</springReference>"
     joint, _ = one_joint(

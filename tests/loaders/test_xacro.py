@@ -77,6 +77,11 @@ def test_all_is_well(tmp_path: Path) -> None:
         ({"more": '<link name="$(arg no)"/>'}, "robot.urdf.xacro:8: ", "xacro: Undefined substitution argument no"),
         ({"more": '<xacro:if value="maybe"/>'}, "robot.urdf.xacro:8: ", "xacro: "),
         ({"more": '<xacro:include filename="no.xacro"/>'}, "robot.urdf.xacro:8: ", "no.xacro"),
+        (
+            {"more": '<xacro:include filename="$(find nowhere)/no.xacro"/>'},
+            "robot.urdf.xacro:8: ",
+            "xacro: package 'nowhere' not found; give",  # once, without the name of Python's exception
+        ),
         ({"inner": "<link>\n"}, "parts/leg.xacro:3: ", "xacro: not well-formed XML: mismatched tag"),
     ],
 )
