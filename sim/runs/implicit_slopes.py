@@ -25,7 +25,7 @@ import numpy as np
 from artsim.sim.articulation.model import BALL, FREE, Model
 from artsim.sim.articulation.tangent import moved
 from artsim.sim.constraints.kinds import LOOP_ROW
-from artsim.sim.constraints.row import MISSED
+from artsim.sim.constraints.row import CLOSED
 from artsim.sim.foundation.records import Array
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.run_data.run_records import NOT_CONVEX
@@ -253,7 +253,7 @@ def _system(solution: Solution, at: Tables, aimed: Array) -> _System:
     aimed = aimed & holds
     if np.any(aimed & (solution.kind == LOOP_ROW) & (solution.part >= 3)):  # to 1e-5 alone
         raise RefusedError("loops that hold rotations")
-    missed = float(np.abs(at.miss[aimed]).max(initial=0.0)) > MISSED
+    missed = float(np.abs(at.miss[aimed]).max(initial=0.0)) > CLOSED
     if missed or np.abs(gap[holds & ~aimed]).max(initial=0.0) > fulfilled:
         raise RefusedError("targets that follow the velocities found")
     equation = nu + np.flatnonzero(holds)
