@@ -69,6 +69,7 @@ class RolloutOptions(RolloutSettings, total=False):
     force: bool  # whether the output may overwrite a file
     policy: Policy | str | PathLike[str] | None  # function(qpos, qvel, time) -> inputs of all samples; an ONNX file
     hold: int  # steps for which the inputs act that it gives
+    derivatives: bool | Sequence[str]  # of each step from a recorded row, by the action or by inputs of these names
     check: bool  # whether samples that stop early are an error; False by default: `status` and `n_valid` tell of them
     progress: bool  # whether a bar shows the progress on a terminal or in a notebook
 

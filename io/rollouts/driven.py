@@ -1,7 +1,7 @@
-"""Samples that are ended early, rated by a cost, or driven by a function.
+"""Samples that are ended early, rated by a cost, driven by a function, or derived.
 
 Expressions are evaluated by the packs (sim/stepping/rating.py). Samples with a policy take their steps in a fleet, as a
-VectorSimulation's robots do, so that it is asked for all at once.
+VectorSimulation's robots do, so that it is asked for all at once, and so do those whose steps are derived.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from artsim.io.expressions.language import Compiler
 from artsim.io.expressions.names import OF_LINKS, Names
+from artsim.io.rollouts.derived_rows import DerivedRows, RolloutDerivatives
 from artsim.io.rollouts.sample_inputs import SampleControls
 from artsim.io.runs.held_inputs import action_of, input_names, numbers_of, pushed_places
 from artsim.io.runs.named import run_labels
@@ -44,10 +45,16 @@ class Drive(NamedTuple):
     policy: Policy | None = None
     hold: int = 1  # steps for which the inputs that the policy gives act
     keeps_inputs: bool = False  # whether these are kept, so that samples can be simulated again without the policy
+    derivatives: tuple[str, ...] | None = None  # the inputs by which steps from recorded rows are derived; None: no
     source: str = ""  # SHA-256 of the policy's file, by which parts of a rollout know that they are of one policy
 
     def __bool__(self) -> bool:
-        return bool(self.until or self.cost or self.policy)
+        return bool(self.until or self.cost or self.in_fleet)
+
+    @property
+    def in_fleet(self) -> bool:
+        """True if samples take their steps in a fleet."""
+        return self.policy is not None or self.derivatives is not None
 
     @property
     def policy_name(self) -> str:
@@ -56,7 +63,7 @@ class Drive(NamedTuple):
 
 
 class DrivenRoller:
-    """Runs samples with a policy in a fleet; see sim/runs/sampled_runs.py: Roller."""
+    """Runs samples in a fleet, with a policy or derivatives of steps; see sim/runs/sampled_runs.py: Roller."""
 
     def __init__(
         self,
@@ -68,8 +75,8 @@ class DrivenRoller:
         raters: Callable[[], Rater] | None = None,
     ) -> None:
         """`raters`: as of Fleet."""
-        assert drive.policy is not None
-        self._policy, self._hold = drive.policy, drive.hold
+        self._policy, self._hold, self._derivatives = drive.policy, drive.hold, drive.derivatives
+        self.derived: RolloutDerivatives | None = None
         self.results, self.solved_alone = results, 0
         self.samples, self.task = len(results.reason), (drive, threads)
         self._plan, self._controls, self._keeps_inputs = plan, controls, drive.keeps_inputs
@@ -89,6 +96,7 @@ class DrivenRoller:
         inputs, begins = control_tables(self._plan, given), given[0].start_step.tolist()
         pushes = _Pushes(self._plan, variations)
         kept = _KeptInputs(self._plan, inputs, begins, self._hold) if self._keeps_inputs else None
+        derived = None if self._derivatives is None else DerivedRows(self._plan, self._derivatives, count)
         step, steps, every = 0, self._plan.config.steps, self._plan.config.every
         while step < steps:
             if step in begins:
@@ -101,14 +109,16 @@ class DrivenRoller:
             going = np.flatnonzero(fleet.going)
             if not len(going):
                 break
-            if step % self._hold == 0:
-                names = self._act(count, step, going)
+            if self._policy is not None and step % self._hold == 0:
+                names = self._act(self._policy, count, step, going)
                 if kept is not None:
                     kept.track(names, count)
             if kept is not None:
                 kept.keep(step, fleet, count)
             ahead = self._ahead(step, [*begins, *pushes.after(step)])
             row, beside = divmod(step, every)
+            if derived is not None and not beside:
+                derived.take(fleet, row, going)
             fleet.step(ahead, record=not beside)
             if not beside:
                 self._take_row(row, going)
@@ -119,6 +129,7 @@ class DrivenRoller:
                 return False
         self._finish(step)
         self.acted = () if kept is None else kept.controls()
+        self.derived = None if derived is None else derived.until(np.maximum(results.stopped, results.ended))
         return True
 
     def _begin(self, variations: Variations) -> None:
@@ -138,11 +149,12 @@ class DrivenRoller:
         """The number of steps until inputs change, or something is recorded."""
         every, steps = self._plan.config.every, self._plan.config.steps
         ends = [steps, step + _STEPS_PER_CALL, *(begin for begin in begins if begin > step)]
-        if self.results.rows:
+        if self.results.rows or self._derivatives is not None:
             ends.append((step // every + 1) * every)
             if self._fleet.records and step % every == 0:
                 ends.append(step + 1)
-        ends.append((step // self._hold + 1) * self._hold)
+        if self._policy is not None:
+            ends.append((step // self._hold + 1) * self._hold)
         return min(ends) - step
 
     def _record(self, step: int) -> None:
@@ -163,10 +175,10 @@ class DrivenRoller:
             own = np.isin(found["robot"], samples)
             results.contacts.add(found.pop("robot")[own], {name: values[own] for name, values in found.items()})
 
-    def _act(self, count: int, step: int, going: Array) -> Iterable[str]:
+    def _act(self, policy: Policy, count: int, step: int, going: Array) -> Iterable[str]:
         """Set the inputs that the policy gives; their names. Raises UsageError for others than it should."""
         fleet, time = self._fleet, step * self._plan.dt
-        answer = self._policy(fleet.qpos[:count].copy(), fleet.qvel[:count].copy(), time)
+        answer = policy(fleet.qpos[:count].copy(), fleet.qvel[:count].copy(), time)
         named = answer if isinstance(answer, Mapping) else {action_of(self._plan): answer}
         for name, values in named.items():
             if name not in VALUES:
@@ -290,7 +302,7 @@ def make_driven_roller(
     if criteria is not None:
         make_rater = partial(Rater, plan, criteria, results.ended, results.cost)
         warm(rating_kernels(criteria))
-    if drive.policy is None:
+    if not drive.in_fleet:
         return PackRoller(plan, controls, results, (drive, threads), make_rater and make_rater())
     _refuse(plan)
     return DrivenRoller(plan, controls, results, drive, threads, make_rater)

@@ -20,6 +20,7 @@ from artsim.io.format import schema
 from artsim.io.output_file.batch_file import BatchWriter, Content, check_name
 from artsim.io.output_file.claim import check_output
 from artsim.io.rollouts.content import content_of, has_held, left_out
+from artsim.io.rollouts.derived_rows import RolloutDerivatives
 from artsim.io.rollouts.draws import Draws, RolloutConfig
 from artsim.io.rollouts.driven import Drive, DrivenRoller, criteria_of, make_driven_roller
 from artsim.io.rollouts.given import COLUMNS, NOTHING, Given
@@ -87,6 +88,7 @@ class Outcome:
     # the time for which each dof's motor gave its largest force in recorded rows [s], of all samples together, and the
     # number of samples in which it did, the longest first
     at_effort: dict[str, tuple[float, int]]
+    derivatives: RolloutDerivatives | None = None  # of the steps of samples, if they were asked for
     complete: bool = True
     output: Path | None = None  # None: nothing is written
     bytes: int = 0
@@ -181,7 +183,7 @@ def roll(
         complete = stream.run(on_block, progress, stop)
         if complete:
             stream.keep_rollers()
-        return stream.outcome(complete)
+        return stream.outcome(complete, derivatives=stream.derived)
     driven = drive is not None and drive.policy is not None
     if content is None:
 
@@ -260,10 +262,10 @@ class Stream:
         self.draws = Draws(plan, config, given)
         self._controls, self.samples = controls, samples
         self._drive = drive or Drive(config.until, config.cost)
-        crew = 1 if self._drive.policy is None else threads  # a policy is asked for all samples at once
+        crew = threads if self._drive.in_fleet else 1  # a policy is asked for all samples at once
         threads //= crew
         self._block = _block_samples(plan, len(samples), threads)
-        if self._drive.policy is not None:
+        if self._drive.in_fleet:
             self._block = max(WIDTH, -(-len(samples) // WIDTH) * WIDTH)
         blocks = -(-len(samples) // self._block)
         self._threads = max(1, min(threads, blocks))
@@ -322,6 +324,12 @@ class Stream:
         (roller,) = self._rollers
         assert isinstance(roller, DrivenRoller)
         return roller.acted or [held_controls(self.plan)]
+
+    @property
+    def derived(self) -> RolloutDerivatives | None:
+        """The derivatives of the samples' steps, if they were asked for."""
+        found = [roller.derived for roller in self._rollers if isinstance(roller, DrivenRoller)]
+        return found[0] if found else None
 
     def missing(self) -> list[tuple[int, int]]:
         """The blocks of samples that are not done, counted from the first of the stream: from, and to before."""

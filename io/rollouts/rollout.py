@@ -21,6 +21,7 @@ from artsim.io.readers.open_output import open_output
 from artsim.io.readers.output import opened
 from artsim.io.readers.rollout_recording import RolloutRecording
 from artsim.io.rollouts.content import sample_labels
+from artsim.io.rollouts.derived_rows import RolloutDerivatives
 from artsim.io.rollouts.draws import GIVEN, STARTS, RolloutConfig
 from artsim.io.rollouts.driven import Drive, Policy
 from artsim.io.rollouts.given import COLUMNS, STATE, Given, given_values
@@ -117,6 +118,13 @@ class MemoryRollout(LabelledRows):
         return {"contact_count": count[start:stop], **{name: values[own] for name, values in found.items()}}
 
     @property
+    def derivatives(self) -> RolloutDerivatives:
+        """The derivatives of the samples' steps. Raises UsageError if they were not asked for."""
+        if self.outcome.derivatives is None:
+            raise UsageError("the rollout has no derivatives: artsim.rollout(…, derivatives=True)")
+        return self.outcome.derivatives
+
+    @property
     def stopped(self) -> int:
         """Number of samples that stopped early; `outcome.messages` tells of the first of them."""
         return self.outcome.stopped
@@ -141,6 +149,7 @@ def rollout(
     force: bool = False,
     policy: Policy | str | os.PathLike[str] | None = None,
     hold: int = 1,
+    derivatives: bool | Sequence[str] = False,
     check: bool = False,
     progress: bool = False,
     **settings: Unpack[RolloutSettings],
@@ -183,6 +192,11 @@ def rollout(
             arrays[name][start : start + len(values)] = values
 
     drive = drive_of(config, policy, hold, output)
+    if derivatives or not isinstance(derivatives, bool):
+        if output is not None:
+            raise UsageError("derivatives are kept in memory: no output")
+        named = (action_of(plan),) if isinstance(derivatives, bool) else derivatives
+        drive = drive._replace(derivatives=(named,) if isinstance(named, str) else tuple(named))
     with progress_bar("simulating", samples, unit="samples", show=progress) as advance:
         outcome = roll(
             plan,
