@@ -128,8 +128,9 @@ def rollout(robot: Robot | str | PathLike[str], **options: Unpack[RolloutOptions
     Args:
         robot: a Robot, as returned by `load`, or the path of a robot file.
         options: samples (their number, required), start, spread, velocity_spread, randomise, until, cost, policy, hold,
-            threads, and those of `simulate` except compress and checkpoint; artsim.io.settings.RolloutOptions gives the
-            type and meaning of each. Inputs may be arrays (samples, rows, n).
+            derivatives, threads, and those of `simulate` except compress and checkpoint;
+            artsim.io.settings.RolloutOptions gives the type and meaning of each. Inputs may be arrays (samples, rows,
+            n).
 
     Returns:
         The results in memory, indexed by name: rollout["qpos"] (samples, rows, nq); with `output`, the opened file.
