@@ -259,6 +259,7 @@ class AccurateSimulation(Simulation):
         chosen = growth * length
         if length < wanted and trial.order and growth >= 1.0:  # shortened to end with the interval
             chosen = max(chosen, wanted)
+        chosen = max(chosen, _LEAST * self.plan.dt)  # what is left of an interval may be much less
         course[NEXT_SMOOTH if smooth else NEXT] = min(chosen, self.plan.dt)
         if not smooth:
             course[ACTS] = float(self._acts())
