@@ -344,6 +344,27 @@ def test_losses_are_told_by_name(tmp_path: Path) -> None:
     assert made.losses.entries == []
 
 
+def test_meshes_of_the_world_collide_by_the_rules_of_the_format(tmp_path: Path) -> None:
+    """A capsule inside of a static box of triangles touches its hull, and not the surface around it."""
+    box = "-1 -1 -1 1 -1 -1 1 1 -1 1 1 1 1 -1 1 -1 1 -1 -1 1 1 -1 -1 1"
+    robot = model(
+        f"""<asset><mesh name="box" vertex="{box}"/></asset><worldbody><geom name="g" type="mesh" mesh="box"/>
+        <body name="a"><joint name="x" type="slide" range="-0.1 0.1"/><geom size="0.1" contype="0" conaffinity="0"/>
+        <body name="b" pos="0.3 0.2 0.4"><joint name="y" axis="0 1 0"/><geom type="capsule" size="0.05 0.2"/></body>
+        </body></worldbody>"""
+    )
+    for suffix in (".sdf", ".xml"):  # there, and back to MJCF
+        with pytest.raises(UsageError, match="geom '.*g': its mesh is fixed to the world and collides as it"):
+            written(robot, tmp_path, suffix, strict=True)
+        robot, made = written(robot, tmp_path, suffix)
+        assert made.proof is not None and made.proof.holds
+        rows = {row.subject: row for row in made.proof.rows}
+        assert rows["contact depths"].verdict == "told" and (rows["contact depths"].distance or 0.0) > 0.5
+        assert [loss.field for loss in made.losses.physical] == ["solid"]
+    _, made = written(robot, tmp_path, ".xml", force=True, strict=True)
+    assert not made.losses.physical
+
+
 def test_a_proof_finds_what_a_writer_forgets(tmp_path: Path) -> None:
     robot = load_articulation(ROOT / "robots" / "arm7.urdf")
     _, made = written(robot, tmp_path, ".xml")
