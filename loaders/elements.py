@@ -52,15 +52,19 @@ class Reading:
         line = cast(int, element.sourceline or 0)  # lxml-stubs gives it no type
         return self.lines.get(line) or Source(self.file, line)
 
-    def note(self, element: Element | Source, message: str, *, guess: bool = False, once: str = "") -> None:
-        """Warn. A `guess` decides physics that the file leaves open: --strict refuses it. One note per key `once`."""
+    def note(
+        self, element: Element | Source, message: str, *, guess: bool = False, once: str = "", left_out: bool = False
+    ) -> None:
+        """Warn. A `guess` decides physics that the file leaves open: --strict refuses it. One note per key `once`.
+        `left_out`: of physics of the file that the robot lacks, which conversions tell.
+        """
         if guess and self.strict:
             self.refuse(element, f"{message} (--strict)")
         if once and once in self.said:
             return
         self.said.add(once)
         source = element if isinstance(element, Source) else self.at(element)
-        self.notes.append(Note(source, message + self.macros.get(source, "")))
+        self.notes.append(Note(source, message + self.macros.get(source, ""), left_out))
 
     def note_missing_meshes(self) -> None:
         """Warn once of all meshes that are missing for one reason, since a robot has hundreds of meshes."""
@@ -75,7 +79,7 @@ class Reading:
         """Refuse an element that cannot be used as written; on request its part `what` is left out, a guess."""
         if not self.ignore_unsupported:
             self.refuse(element, f"{message} (--ignore-unsupported leaves {what} out)")
-        self.note(element, f"{message}: {what} is left out", guess=True)
+        self.note(element, f"{message}: {what} is left out", guess=True, left_out=True)
 
     def refuse(self, element: Element | Source, message: str) -> NoReturn:
         """Raise ModelError with one line: file, line and message."""

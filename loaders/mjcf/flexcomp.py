@@ -71,6 +71,7 @@ def expand_flexcomp(item: Item, root: Element, angles: Angles) -> None:
     for made in list(body)[before:]:
         place.addprevious(made)
     add_edges(item, root, [edge for edge in edges if not pinned.issuperset(edge)], points)
+    item.reading.flexes.append(item.text("name"))
 
 
 def note_contact(item: Item) -> None:
@@ -79,7 +80,8 @@ def note_contact(item: Item) -> None:
     bits = Item(item.reading, item.element if contact is None else contact, {} if contact is None else dict_of(contact))
     if bits.whole("contype", 1) or bits.whole("conaffinity", 1):
         what = f"{describe(item.element)}: its points and elements touch nothing yet"
-        item.reading.note(item.element, what, guess=True, once="flex contact")
+        once = f"flex contact {item.text('name')}"
+        item.reading.note(item.element, what, guess=True, once=once, left_out=True)
 
 
 def read_point_files(reading: MjcfReading, root: Element, compiler: Compiler) -> bool:

@@ -22,8 +22,9 @@ from artsim.loaders.mjcf.references import check_references
 from artsim.loaders.mjcf.sensor import read_sensors
 from artsim.loaders.mjcf.tendon import read_tendons, read_wrap_geoms
 from artsim.loaders.mjcf.velocity_limits import read_velocity_limits
-from artsim.sim.articulation.description import Actuator, Articulation, Conventions, Note, Tendon
+from artsim.sim.articulation.description import Actuator, Articulation, Conventions, Ignored, Note, Tendon
 
+OF_FLEX = "its points are bodies and sites, its edges tendons, without its looks"
 CONVENTIONS = Conventions(
     pose_drawn=True,
     base_chosen=False,
@@ -79,7 +80,7 @@ def read_mjcf(root: Element, plain: Reading, folders: Assets, *, max_mb: float) 
         keyframes=tuple(read_keyframes(bodies, root, actuators)),
         options=options.file,
         notes=tuple(reading.notes),
-        ignored=tuple(ignored_parts(root)),
+        ignored=(*ignored_parts(root), *(Ignored(f"flexcomp {name!r}", OF_FLEX) for name in reading.flexes)),
         text=stored_text(tree, meshes.read_from_files()),
         path=reading.file,
     )

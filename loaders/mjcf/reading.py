@@ -52,6 +52,7 @@ class MjcfReading(Reading):
     meshes: dict[Element, str] = field(default_factory=dict)  # a number for each mesh, which its copies share
     states: dict[Element, States] = field(default_factory=dict)  # of joints and actuators of attached models
     classless: dict[Element, bool] = field(default_factory=dict)  # sites, tendons and equalities made of flexcomps
+    flexes: list[str] = field(default_factory=list)  # names of flexcomps made into bodies, sites and tendons
     outside: dict[Element, str] = field(default_factory=dict)  # meshes that may not be read, and the reasons
     copied: list[int] = field(default_factory=lambda: [0])  # elements that copies have added so far
 
@@ -121,7 +122,7 @@ class MjcfReading(Reading):
     def later(self, element: Element, what: str) -> None:
         """Refuse an unsupported part, without which the robot would be another; on request it is left out."""
         if self.ignore_unsupported:
-            self.note(element, f"{describe(element)}: {what} is not supported yet and is left out")
+            self.note(element, f"{describe(element)}: {what} is not supported yet and is left out", left_out=True)
         else:
             self.refuse(
                 element,

@@ -161,6 +161,9 @@ def tell_unsaid(articulation: Articulation, said: Said, losses: Losses) -> None:
                 losses.lost(kind, name, path, f"{path} {shown(value)} is not said", physical=is_physical(path))
     for path, value in unsaid_fields(articulation.options, said):
         losses.lost("option", "", path, f"{path} {shown(value)} is not said")
+    for note in articulation.notes:
+        if note.left_out:
+            losses.lost("reading", "", note.message, f"{note.message} (line {note.source.line} of the source)")
     for ignored in articulation.ignored:
         losses.lost("reading", "", ignored.what, f"{ignored.what} is not kept: {ignored.why}", physical=False)
 

@@ -43,7 +43,7 @@ _FORCES = {
 _CONTACTS = {
     **_POSES,
     "link": {*_POSES["link"], "self_collide", "model", "contacts"},
-    "geom": {WHOLE, "surface", "role", "size", "pose", "kind", "mesh"},
+    "geom": {WHOLE, "surface", "role", "size", "pose", "kind", "mesh", "solid"},
     "contact": {WHOLE},
     "contact pair": {WHOLE},
     "excluded pair": {WHOLE},

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from artsim.loaders.load import load_articulation, load_text
-from artsim.loaders.writers.losses import WHOLE, Losses, name_of
+from artsim.loaders.writers.losses import WHOLE, Losses, geom_name, name_of
 from artsim.loaders.writers.mesh_files import MeshFiles, Placing
 from artsim.loaders.writers.proof import Proof, prove, with_own_names
 from artsim.sim.articulation.compile_model import compile_model
@@ -69,7 +69,9 @@ def write_articulation(
         text = write(with_excluded(robot, place, write, files, losses), losses, files)
     else:
         text = write(robot, losses, files)
-    tell_contacts(robot, read_back(text, place, robot), losses)
+    after = read_back(text, place, robot)
+    tell_contacts(robot, after, losses)
+    tell_solids(robot, after, losses)
     if strict and losses.physical:
         refuse_losses(place, losses)
     try:
@@ -150,6 +152,26 @@ def tell_contacts(before: Articulation, after: Articulation, losses: Losses) -> 
         losses.lost("contact", name_of(pair), WHOLE, "touch no longer, by the rules of this format")
     for pair in sorted(second - first):
         losses.changed("contact", name_of(pair), WHOLE, "touch, by the rules of this format")
+
+
+def tell_solids(before: Articulation, after: Articulation, losses: Losses) -> None:
+    """Tell of meshes on links that are fixed to the world: by the rules of one format they collide as they are, by
+    those of the other as their hulls. It affects contacts of the robot itself, or only those with other things."""
+    if before.conventions.surfaces == after.conventions.surfaces:
+        return
+    try:
+        compiled = compile_model(before)
+    except ModelError:
+        return
+    table = collision_pairs(before, compiled)
+    touching = {id(geom) for (_, geom), allowed in zip(table.geoms, table.allowed, strict=True) if allowed.any()}
+    how = "as it is, its inside empty" if after.conventions.surfaces else "as its convex hull"
+    for link, body in zip(before.links, compiled.model.link_body.tolist(), strict=True):
+        for count, geom in enumerate(link.geoms if body == 0 else ()):
+            called = geom_name(link.name, geom, count)
+            if geom.kind == "mesh" and geom.role == "collision" and (geom.mesh is not None or geom.vertices):
+                told = f"its mesh is fixed to the world and collides {how}, by the rules of this format"
+                losses.changed("geom", called, "solid", told, physical=id(geom) in touching)
 
 
 def touching_links(robot: Articulation) -> set[tuple[str, str]]:

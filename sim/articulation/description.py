@@ -38,10 +38,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A warning of the reader: the file is accepted; `message` describes the oddity and its treatment."""
+    """A warning of the reader: the file is accepted; `message` describes the oddity and its treatment.
+
+    `left_out`: the file says what the robot does not have, and would move or touch otherwise with it.
+    """
 
     source: Source
     message: str
+    left_out: bool = False
 
     def __str__(self) -> str:
         return f"{self.source}: {self.message}"

@@ -1,13 +1,14 @@
 """Public models converted to other formats and back: which are equal, what formats do not say, what others load.
 
     ARTSIM_CORPUS=folder python -m tests.benchmarks.conversions [--ways urdf-mjcf mjcf-urdf-mjcf …] [--only PART]
-        [--check-with mujoco pinocchio] [--every N] [--most-links N] [--json FILE]
+        [--check-with mujoco pinocchio drake] [--every N] [--most-links N] [--json FILE]
 
 A way is a source and the formats that a model is written in, one after the other; the last file is compared with the
-source. `mjcf-saver`, `urdf-saver` have MuJoCo's mj_saveLastXML write the file, `urdf-urdf2mjcf` that package. A model
-counts as equal if every row of the proof is (names and looks do not count), as told if all that differs was told;
-`sayable` are models of which every format on the way says all that affects motion, forces or contacts. Tables say what
-differs, and what was told, by kind and field.
+source. `mjcf-usd`, `urdf-usd` end a way: USD is read back by usd-core, and equal up to its 32 bits. `mjcf-saver`,
+`urdf-saver` have MuJoCo's mj_saveLastXML write the file, `urdf-urdf2mjcf` that package. A model counts as equal if
+every row of the proof is (names and looks do not count; of USD, if nothing physical was lost, too), as told if all
+that differs was told; `sayable` are models of which every format on the way says all that affects motion, forces or
+contacts. Tables say what differs, and what was told, by kind and field.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from artsim.loaders.writers.write import write_articulation
 from artsim.sim.articulation.description import Articulation
 from artsim.sim.foundation.errors import ArtsimError
 
-SUFFIXES = {"mjcf": ".xml", "urdf": ".urdf", "sdf": ".sdf", "saver": ".xml", "urdf2mjcf": ".xml"}
+SUFFIXES = {"mjcf": ".xml", "urdf": ".urdf", "sdf": ".sdf", "usd": ".usda", "saver": ".xml", "urdf2mjcf": ".xml"}
 FOREIGN = ("saver", "urdf2mjcf")  # files of other programs
-WAYS = tuple(f"{a}-{b}" for a in ("urdf", "mjcf") for b in SUFFIXES if b not in (a, *FOREIGN))
+WAYS = tuple(f"{a}-{b}" for a in ("urdf", "mjcf") for b in SUFFIXES if b not in (a, "usd", *FOREIGN))
 SLOW = 10.0  # [s] of a model's way from which on it is named
 CORE = ("mass matrix", "gravity forces", "bias forces", "link positions", "link rotations")  # motion without contacts
 
@@ -61,11 +62,14 @@ def convert(before: Articulation, formats: Sequence[str], folder: Path) -> Outco
         assert written.proof is not None
         steps.append(written.proof)
         losses.then(written.losses)
+        if format_ == "usd":
+            break
         robot = load_articulation(path, base=robot.base, mesh_root="/")
     proof = steps[0] if len(steps) == 1 else prove(before, robot, losses)
     told = all(step.holds for step in steps)
     worst = proof if told else next(step for step in steps if not step.holds)
-    return Outcome(word_of(proof, losses) if told else "not told", [*reasons_of(worst)], losses.entries, core_of(proof))
+    word = word_of(proof, losses, usd=formats[-1] == "usd") if told else "not told"
+    return Outcome(word, [*reasons_of(worst)], losses.entries, core_of(proof))
 
 
 def saved(before: Articulation, program: str, folder: Path) -> Outcome:
@@ -88,9 +92,12 @@ def saved(before: Articulation, program: str, folder: Path) -> Outcome:
     return Outcome(word_of(proof, losses) if proof.holds else "not told", [*reasons_of(proof)], [], core_of(proof))
 
 
-def word_of(proof: Proof, losses: Losses) -> str:
-    """Equal (names and looks do not count), equal but for meshes that are absent, told, or not told."""
+def word_of(proof: Proof, losses: Losses, *, usd: bool = False) -> str:
+    """Equal (names and looks do not count), equal but for meshes that are absent, or told. `usd`: the proof compares
+    fewer items than the format loses, so that a loss counts as a difference."""
     physical = [d for d in proof.differences if d.physical]
+    if usd and losses.physical:
+        return "told"
     if all(row.equal for row in proof.rows) and not physical:
         return "equal"
     of_mesh = [loss for d in physical if (loss := losses.of(d.kind, d.name, d.field)) and "at hand" in loss.told]
@@ -122,6 +129,11 @@ def reason(message: str) -> str:
     return re.sub(r"'[^']*'", "'…'", message.partition(": ")[2])[:110]
 
 
+def reads(program: str, format_: str) -> bool:
+    """True if a program reads files of a format."""
+    return {"mujoco": format_ not in ("sdf", "usd"), "pinocchio": format_ == "urdf", "drake": format_ == "sdf"}[program]
+
+
 def foreign(program: str, path: Path) -> str:
     """'' if a program loads the file, else its reason."""
     try:
@@ -129,6 +141,13 @@ def foreign(program: str, path: Path) -> str:
             import mujoco
 
             mujoco.MjModel.from_xml_path(str(path))
+        elif program == "drake":
+            from pydrake.multibody.parsing import Parser
+            from pydrake.multibody.plant import MultibodyPlant
+
+            plant = MultibodyPlant(0.001)
+            Parser(plant).AddModels(str(path))
+            plant.Finalize()
         else:
             import pinocchio
 
@@ -144,7 +163,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="*", default=list(WAYS))
     parser.add_argument("--only", default="", help="part of the ids")
     parser.add_argument("--every", type=int, default=1, help="one of so many models")
-    parser.add_argument("--check-with", nargs="*", default=[], choices=("mujoco", "pinocchio"))
+    parser.add_argument("--check-with", nargs="*", default=[], choices=("mujoco", "pinocchio", "drake"))
     parser.add_argument("--most-links", type=int, default=10**9, help="larger models are left out")
     parser.add_argument("--json", type=Path, help="a line for each model and way")
     parser.add_argument("--show", type=int, default=12, help="lines of each table of reasons")
@@ -186,7 +205,7 @@ def main() -> None:
                 told[way].update({f"{loss.outcome} {loss.kind} {loss.field}" for loss in outcome.losses})
                 last = Path(name) / f"step_{len(formats) - 1}{SUFFIXES[formats[-1]]}"
                 for program in words.check_with:
-                    if last.exists() and (program == "mujoco" or formats[-1] == "urdf") and formats[-1] != "sdf":
+                    if last.exists() and reads(program, formats[-1]):
                         why = foreign(program, last)
                         counts[way][f"{program} loads" if not why else f"{program} refuses"] += 1
                         if why:

@@ -46,7 +46,7 @@ def test_strict_refuses_what_the_format_cannot_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("output", "told", "code"),
     [
-        ("x.usd", "suffix '.usd' names no format", 2),
+        ("x.obj", "suffix '.obj' names no format", 2),
         ("none/x.xml", "no such folder", 73),
         ("", "is a folder", 73),
     ],

@@ -344,6 +344,48 @@ def test_losses_are_told_by_name(tmp_path: Path) -> None:
     assert made.losses.entries == []
 
 
+def test_meshes_of_the_world_collide_by_the_rules_of_the_format(tmp_path: Path) -> None:
+    """A capsule inside of a static box of triangles touches its hull, and not the surface around it."""
+    box = "-1 -1 -1 1 -1 -1 1 1 -1 1 1 1 1 -1 1 -1 1 -1 -1 1 1 -1 -1 1"
+    robot = model(
+        f"""<asset><mesh name="box" vertex="{box}"/></asset><worldbody><geom name="g" type="mesh" mesh="box"/>
+        <body name="a"><joint name="x" type="slide" range="-0.1 0.1"/><geom size="0.1" contype="0" conaffinity="0"/>
+        <body name="b" pos="0.3 0.2 0.4"><joint name="y" axis="0 1 0"/><geom type="capsule" size="0.05 0.2"/></body>
+        </body></worldbody>"""
+    )
+    for suffix in (".sdf", ".xml"):  # there, and back to MJCF
+        with pytest.raises(UsageError, match=r"geom '.*g': its mesh is fixed to the world and collides as it"):
+            written(robot, tmp_path, suffix, force=True, strict=True)
+        robot, made = written(robot, tmp_path, suffix)
+        assert made.proof is not None and made.proof.holds
+        rows = {row.subject: row for row in made.proof.rows}
+        assert rows["contact depths"].verdict == "told" and (rows["contact depths"].distance or 0.0) > 0.5
+        assert [loss.field for loss in made.losses.physical] == ["solid"]
+    _, made = written(robot, tmp_path, ".xml", force=True, strict=True)
+    assert not made.losses.physical
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_flexes_are_told_by_name(suffix: str, tmp_path: Path) -> None:
+    """Contacts of flexes, and flexes that a reading left out, are losses; one without contacts keeps its motion."""
+    grid = 'type="grid" dim="1" count="3 1 1" spacing="0.1 0.1 0.1"'
+    quiet = '<contact contype="0" conaffinity="0"/>'
+    content = f'<worldbody><body name="b"><flexcomp name="{{}}" {grid}><pin id="0"/>{{}}</flexcomp></body></worldbody>'
+    cases = (
+        ("soft", "", "flexcomp 'soft': its points and elements touch nothing"),
+        ("bent", '<elasticity young="1"/>' + quiet, "flexcomp 'bent': elasticity is not supported yet and is left out"),
+    )
+    for name, more, told in cases:
+        robot = model(content.format(name, more), ignore_unsupported=True)
+        with pytest.raises(UsageError, match=told):
+            written(robot, tmp_path, suffix, force=True, strict=True)
+        made = written(robot, tmp_path, suffix, force=True)[1]
+        assert any(told in str(loss) for loss in made.losses.physical)
+        assert made.proof is not None and made.proof.holds
+    made = written(model(content.format("still", quiet)), tmp_path, suffix, force=True, strict=suffix == ".xml")[1]
+    assert any("flexcomp 'still' is not kept: its points are bodies" in str(loss) for loss in made.losses.entries)
+
+
 def test_a_proof_finds_what_a_writer_forgets(tmp_path: Path) -> None:
     robot = load_articulation(ROOT / "robots" / "arm7.urdf")
     _, made = written(robot, tmp_path, ".xml")
@@ -460,8 +502,8 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
         write_articulation(robot, link, force=True)
     with pytest.raises(OutputError, match="no such folder"):
         write_articulation(robot, tmp_path / "none" / "f.xml")
-    with pytest.raises(UsageError, match=r"suffix '\.usd' names no format"):
-        write_articulation(robot, tmp_path / "f.usd")
+    with pytest.raises(UsageError, match=r"suffix '\.obj' names no format"):
+        write_articulation(robot, tmp_path / "f.obj")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["f.xml", "l.xml"]
 
 
