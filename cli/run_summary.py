@@ -11,6 +11,7 @@ from artsim.io.format import schema
 from artsim.io.runs.run import Outcome
 from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.geometry.contacts import first_room
+from artsim.sim.run_data.integration import DEFAULT
 from artsim.sim.runs.account import SUNK_FAR
 from artsim.sim.runs.compliances import is_without_effect
 from artsim.sim.runs.contact_laws import count_pairs
@@ -97,6 +98,8 @@ def summary_of(outcome: Outcome, output: Path | None) -> dict[str, Any]:
         "contacts": _contacts(simulation),
         "course": _course(simulation),
         "limit_steps": simulation.limit_steps,
+        "integrator": config.integrator,
+        "steps_by_default": simulation.steps_by_default,
         "status": outcome.status,
         "warnings": [*simulation.plan.notes, *map(str, simulation.plan.robot.articulation.notes)],
         "output": None if output is None else str(output),
@@ -225,6 +228,9 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         shown = limits if verbose else limits[:6]
         more = f", and {len(limits) - len(shown)} more" if len(limits) > len(shown) else ""
         lines.append("at a limit: " + ", ".join(f"{name} ({n} steps)" for name, n in shown) + more)
+    if summary["steps_by_default"]:
+        steps, integrator = summary["steps_by_default"], summary["integrator"]
+        lines.append(f"{steps} steps at limits were taken by {DEFAULT.name}: {integrator} has no rows for these")
     if full := summary.get("at_effort"):
         shown = list(full.items())[: None if verbose else MOTORS]
         more = f", and {len(full) - len(shown)} more" if len(full) > len(shown) else ""

@@ -221,15 +221,14 @@ class Assets:
 def places_above(folder: Path, name: str) -> Iterator[Path]:
     """Package folders that hold the model, or that are beside it in its workspace (the latter need a package.xml).
 
-    Top-level folders and home are excluded: a file must not declare /etc or /home to be its package.
+    Top-level folders are excluded, and those without a package.xml: a file must not declare /etc or somebody's home to
+    be its package.
     """
     for above in walk_up(folder):
         if is_package(above) and name in (above.name, package_name(above)):
             yield above
         if is_package(above / name):
             yield above / name
-        if above.name == name and len(above.parts) > 3 and above != Path.home():
-            yield above
 
 
 def packages_named(name: str, folders: Iterable[Path]) -> Iterator[Path]:

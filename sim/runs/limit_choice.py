@@ -1,4 +1,4 @@
-"""Says where steps in which limits act are left to the default, by the integrator of a run."""
+"""Tells runs whose integrator leaves steps in which limits act to the default."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from artsim.sim.articulation.model import Model
 from artsim.sim.equipment.arrays import Equipped
-from artsim.sim.run_data.integration import DEFAULT, INTEGRATORS
+from artsim.sim.run_data.integration import INTEGRATORS
 from artsim.sim.runs.configuration import RunConfig
 
 _NONE = 1e300  # bounds of tendons from there on are none
@@ -19,10 +19,3 @@ def leaves_limits(config: RunConfig, model: Model, equipped: Equipped | None) ->
     bounds = [model.lower, model.upper]
     bounds += [] if equipped is None else [equipped.arrays.tendon_lower, equipped.arrays.tendon_upper]
     return any(bool(np.any(np.abs(bound) < _NONE)) for bound in bounds) or bool(np.any(model.dof_turn >= 0))
-
-
-def told_of_limits(config: RunConfig, model: Model, equipped: Equipped | None) -> list[str]:
-    """A note for runs whose steps are the default's where limits act."""
-    if not leaves_limits(config, model, equipped):
-        return []
-    return [f"steps in which a limit acts are those of {DEFAULT.name}, since {config.integrator} has no rows for it"]

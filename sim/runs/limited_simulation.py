@@ -31,6 +31,7 @@ class LimitedSimulation(Simulation):
         self._own_steps()
         while counters[STOP_REASON] == INEQUALITY:
             integrator[:2] = 0
+            self.steps_by_default += 1
             self._go_on(1)
             integrator[:2] = own
             self._step.account[LAG] = 0.0

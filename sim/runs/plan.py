@@ -54,7 +54,6 @@ from artsim.sim.runs.joint_values import (
     position_limits,
     values_by_name,
 )
-from artsim.sim.runs.limit_choice import told_of_limits
 from artsim.sim.runs.maximal_choice import with_scheme
 from artsim.sim.runs.patterns import expanded, has_patterns, names_of, of_followers, with_joint_settings
 from artsim.sim.runs.placing import stand_on_ground
@@ -262,7 +261,6 @@ def plan_run(articulation: Articulation, config: RunConfig) -> Plan:
         config = with_rows_for_contacts(config, notes)
     inputs = _plan_inputs(articulation, config, robot, equipped, notes)
     notes += told_of_law(articulation, asked, config, touching)
-    notes += told_of_limits(config, robot.model, equipped)
     refuse_unservable(robot, config, equipped, touching)
     refuse_turning_drives(config, robot, inputs)
     target = dof_values(config.target, robot.labels, "target", held_places(robot.model, start.qpos))

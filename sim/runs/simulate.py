@@ -95,6 +95,7 @@ class Simulation(Account):
 
     def __post_init__(self) -> None:
         self.stop_reason = 0
+        self.steps_by_default = 0  # that the default took in place of the integrator, since limits acted
         self.signalled: Callable[[], bool] | None = (
             None  # True if the run shall end soon; long calls are watched if this function is given
         )

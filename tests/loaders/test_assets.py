@@ -221,9 +221,3 @@ def test_a_package_is_found_by_its_name_where_its_folder_has_another(
     monkeypatch.delenv("ROS_PACKAGE_PATH")
     with pytest.raises(AssetMissingError, match="no package 'my_hand'"):
         Assets(Path("/usr/lib")).resolve("package://my_hand/c.obj")
-
-
-def test_a_folder_above_the_model_is_its_package_by_name_alone(workspace: Path) -> None:
-    deep = workspace / "loose" / "urdf" / "robots"
-    deep.mkdir(parents=True)
-    assert Assets(deep).resolve("package://loose/d.dae") == (workspace / "loose/d.dae").resolve()
