@@ -87,9 +87,7 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
             yield simulate_entry(equipped, touching), 1
             yield beside_entry(equipped, touching), 1
             yield recorder_of_lanes(PackFeatures(equipped=equipped, touching=touching)), 1
-        for integrator in INTEGRATORS.values():
-            if entry := integrator_entry(integrator, equipped):
-                yield entry, 1
+        yield from _integrators(equipped, implicit=False)
         yield smooth_entry(equipped), 1
     for width in (1, WIDTH):
         yield COMPUTE, width
@@ -100,6 +98,13 @@ def _kernels() -> Iterator[tuple[Entry, int]]:
         for rows, touching in ((False, False), (True, False), (True, True)):
             yield roll_entry(PackFeatures(equipped, rows, touching)), WIDTH
     yield SOLVE_PACK, WIDTH
+
+
+def _integrators(equipped: bool, *, implicit: bool) -> Iterator[tuple[Entry, int]]:
+    """The kernels of integrators with steps of their own, of which some share one."""
+    found = (integrator_entry(each, equipped) for each in INTEGRATORS.values() if each.implicit == implicit)
+    for entry in dict.fromkeys(entry for entry in found if entry is not None):
+        yield entry, 1
 
 
 def _others() -> Iterator[tuple[Entry, int]]:
@@ -114,6 +119,7 @@ def _others() -> Iterator[tuple[Entry, int]]:
         yield simulate_entry(equipped, touching, ruled=True), 1
         yield simulate_entry(equipped, touching, clocked=True), 1
     for equipped in (False, True):
+        yield from _integrators(equipped, implicit=True)
         yield pose_entry(equipped), 1
         yield search_entry(equipped), WIDTH
     for entry in (CLOCKED_DETECT, ADVANCE, CAST, DELAY_CONTROLS, KEEP, feel_entry(False), feel_entry(True)):
