@@ -19,7 +19,7 @@ from artsim.cli.sharding import Sharding, sharding_options
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.io.batches.batch import Job, prepare
 from artsim.io.batches.configuration import BatchConfig, for_workers
-from artsim.io.batches.csv_output import STDOUT, is_csv
+from artsim.io.batches.csv_output import STDOUT, is_csv, output_in_words
 from artsim.io.output_file.batch_file import check_name
 from artsim.io.runs.progress import progress_bar, warm
 from artsim.io.runs.provenance import provenance
@@ -181,5 +181,4 @@ def _line(outcome: Outcome, rate: float) -> str:
         return f"{done}; interrupted" + ("" if outcome.notes else ", nothing is written")
     if outcome.kept == outcome.rows > 0:
         return "nothing was left to compute"
-    told = "standard output" if str(outcome.output) == STDOUT else outcome.output
-    return f"{done}; wrote {told} ({outcome.bytes / 1e6:.3g} MB)"
+    return f"{done}; wrote {output_in_words(outcome.output)} ({outcome.bytes / 1e6:.3g} MB)"

@@ -19,7 +19,7 @@ from artsim.cli.progress import caught_signals
 from artsim.cli.setting_options import option_of
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import read_by_name
-from artsim.io.batches.csv_output import STDOUT, is_csv
+from artsim.io.batches.csv_output import STDOUT, is_csv, output_in_words
 from artsim.io.batches.ik import FLIP, IkJob, IkOutcome, prepare_ik, same_file, write_ik
 from artsim.io.batches.ik_config import IK_SETTINGS, MOST_VALUES, STOP, IkConfig
 from artsim.io.inputs.pose_files import is_pose_file
@@ -277,7 +277,7 @@ def _finish(
         click.echo(json.dumps(summary))
     elif not quiet:
         done = f"{tally.rows} rows in {outcome.seconds:.3g} s: {summary['rows_per_second']:,.0f} rows/s"
-        told = _told_of(output)
+        told = output_in_words(output)
         end = f"wrote {told} ({outcome.bytes / 1e6:.3g} MB)" if outcome.complete else "interrupted, nothing is written"
         click.echo(printable(f"{done}, {tally.reached} reached; {end}"), err=True)
     if not quiet and tally.flip_count:
@@ -298,14 +298,9 @@ def _finish(
         left = f"; {tally.open} of them leave a loop or coupling open" if tally.open else ""
         wrong.insert(0, f"{_rows(missed, tally.missed_rows)} not reached, {far}{left}; `status` says which")
     if config.on_error == STOP:
-        raise StoppedError(f"{_told_of(output)}: {'; '.join(wrong)}; --on-error skip accepts them")
+        raise StoppedError(f"{output_in_words(output)}: {'; '.join(wrong)}; --on-error skip accepts them")
     if not quiet:
-        warn([f"{_told_of(output)}: {each}" for each in wrong])
-
-
-def _told_of(output: Path) -> str:
-    """The output, in words."""
-    return "standard output" if str(output) == STDOUT else str(output)
+        warn([f"{output_in_words(output)}: {each}" for each in wrong])
 
 
 def _rows(count: int, first: tuple[int, ...]) -> str:

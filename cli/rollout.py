@@ -24,8 +24,8 @@ from artsim.cli.run_options import GROUPS, run_config, run_options
 from artsim.cli.run_summary import (
     HELD_INSIDE,
     MORE_EXACT,
-    MOTORS,
     describe_held,
+    describe_motors,
     describe_residual,
     overlaps_of,
     refuse_overlaps,
@@ -251,7 +251,7 @@ def rollout(
         sharding.check(output, inputs, lambda: recipe(RunConfig(), config, sources), force=force)
     elif sharding.count or sharding.resume:
         raise UsageError("--shard, --shards, --scheduler and --resume are for files: give --output")
-    drive = drive_by(config, sources, typed_policy(ctx, policy), kept=output is not None)
+    drive = drive_by(config, sources, typed_policy(ctx, policy), in_file=output is not None)
     articulation = load_models(models, scene)
     stored = {"record": list(ROLLOUT_RECORDED)}
     plan = prepare(articulation, run_config(ctx, options, stored, articulation, **scene.recorded(articulation)))
@@ -398,9 +398,8 @@ def _tell(plan: Plan, outcome: Outcome, samples: int, *, as_json: bool, quiet: b
         lines.append(f"{count} inside something, deepest sample {sample} by {1e3 * depth:.3g} mm; {then}")
     lines += [f"warning: {told}" for told in _warnings(outcome)]
     if outcome.at_effort:
-        told = [f"{name} ({t:.3g} s in {_samples(n)})" for name, (t, n) in outcome.at_effort.items()]
-        more = f", and {len(told) - MOTORS} more" if len(told) > MOTORS else ""
-        lines.append("motors at their largest force: " + ", ".join(told[:MOTORS]) + more)
+        motors = [f"{name} ({t:.3g} s in {_samples(n)})" for name, (t, n) in outcome.at_effort.items()]
+        lines.append(describe_motors(motors))
     if outcome.tally.ended:
         lines.append(f"{_samples(outcome.tally.ended)} ended by --until, status 4")
     if outcome.stopped:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from artsim.cli.options import STREAMS, is_file
 from artsim.cli.run_controller import policy_file, policy_of
 from artsim.cli.scene_options import SceneOptions, by_name, load_models, without_arguments
-from artsim.io.inputs.array_files import sha256_of
 from artsim.io.rollouts.draws import RolloutConfig
 from artsim.io.rollouts.driven import Drive
 from artsim.io.rollouts.given import given_values, property_file
@@ -19,7 +18,7 @@ from artsim.io.rollouts.rollout import drive_of
 from artsim.io.rollouts.rollout_job import RolloutJob
 from artsim.io.rollouts.sample_inputs import file_controls
 from artsim.io.runs.prepare import prepare
-from artsim.io.shards.shards import absolute
+from artsim.io.shards.shards import absolute, size_and_sha256
 from artsim.loaders.scene import scene_names
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
@@ -98,21 +97,18 @@ def job_of_recipe(text: str) -> RolloutJob:
     )
     plan = prepare(load_models(sources.models, scene), RunConfig.from_json(content["run"]))
     config, strict = RolloutConfig(**content["rollout"]), bool(scene.load.get("strict"))
-    drive = drive_by(config, sources, policy_of(sources.policy), kept=True)
+    drive = drive_by(config, sources, policy_of(sources.policy), in_file=True)
     return job_of(plan, config, sources, drive=drive, strict=strict)
 
 
-def drive_by(config: RolloutConfig, sources: Sources, policy: Callable[..., Any] | str | None, *, kept: bool) -> Drive:
-    """The treatment of samples between steps, by the policy that was loaded; to be `kept` are its inputs in files.
-    Raises UsageError."""
-    drive = drive_of(config, policy, sources.hold, kept or None)
+def drive_by(
+    config: RolloutConfig, sources: Sources, policy: Callable[..., Any] | str | None, *, in_file: bool
+) -> Drive:
+    """The treatment of samples between steps, by the policy that was loaded. Raises UsageError, MissingInputError."""
+    drive = drive_of(config, policy, sources.hold, in_file=in_file)
     if sources.policy is None:
         return drive
-    handle = os.open(policy_file(sources.policy), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return drive._replace(source=sha256_of(handle))
-    finally:
-        os.close(handle)
+    return drive._replace(source=size_and_sha256(Path(policy_file(sources.policy)))[1])
 
 
 def _absolute(folders: Mapping[str, Any]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ _EXCLUDE = "an SRDF, or <exclude> in MJCF, takes such pairs out"
 MORE_EXACT = "a smaller --dt helps, or --iterations where the solver sweeps"
 HELD_INSIDE = ("steps", "depth", "link_a", "link_b", "loop")  # of contacts that hard loops hold inside
 _SMALLER = "a smaller --dt helps"
-MOTORS = 6  # that are named at their largest force
+_MOTORS = 6  # that are named at their largest force
 _NO_ENERGY, _NO_DEPTH = 1e-18, 1e-12  # J, m: less is rounding, told as 0
 _ROUNDING = 1e-14  # of an energy: changes below this part of it are told as 0
 _RESIDUAL = 1e-6  # rad/s or m/s: larger residuals of the solver are reported
@@ -62,6 +62,13 @@ def _yielding(simulation: Simulation) -> dict[str, Any] | None:
 def _describe_yielding(where: Mapping[str, Any]) -> str:
     depth = describe_depth(where["depth"], where["share"], where["link_a"], where["link_b"])
     return f"hard contacts got deeper than at the start: {depth}"
+
+
+def describe_motors(motors: Sequence[str], *, whole: bool = False) -> str:
+    """A line on motors at their largest force: the first of them, or the `whole` list."""
+    shown = motors if whole else motors[:_MOTORS]
+    more = f", and {len(motors) - len(shown)} more" if len(motors) > len(shown) else ""
+    return "motors at their largest force: " + ", ".join(shown) + more
 
 
 def describe_residual(residual: float | None, steps: int) -> str:
@@ -232,9 +239,7 @@ def sentences(summary: Mapping[str, Any], *, verbose: bool) -> list[str]:
         steps, integrator = summary["steps_by_default"], summary["integrator"]
         lines.append(f"{steps} steps at limits were taken by {DEFAULT.name}: {integrator} has no rows for these")
     if full := summary.get("at_effort"):
-        shown = list(full.items())[: None if verbose else MOTORS]
-        more = f", and {len(full) - len(shown)} more" if len(full) > len(shown) else ""
-        lines.append("motors at their largest force: " + ", ".join(f"{name} ({t:.3g} s)" for name, t in shown) + more)
+        lines.append(describe_motors([f"{name} ({t:.3g} s)" for name, t in full.items()], whole=verbose))
     if summary["bytes"] is not None:
         lines.append(f"wrote {summary['output']} ({summary['bytes'] / 1e6:.3g} MB)")
     lines += [f"wrote {name} ({size / 1e6:.3g} MB)" for name, size in summary.get("pictures", {}).items()]

@@ -16,8 +16,8 @@ from artsim.cli.numbers import Number, Seconds
 from artsim.cli.options import OneModelOptions, model_options, reading_words, refuse_own_input, set_arguments
 from artsim.cli.terminal import warn, warn_of_model
 from artsim.cli.words import MOTION_LIMITS, read_by_name, read_tool_pose
+from artsim.io.batches.csv_output import STDOUT, output_in_words
 from artsim.io.batches.trajectory_files import (
-    STDOUT,
     check_trajectory_output,
     read_way_points,
     trajectory_text,
@@ -236,10 +236,9 @@ def _tell(found: Trajectory, robot: Robot, output: Path, *, as_json: bool, quiet
         click.echo(json.dumps(summary))
     elif not quiet:
         times = ", ".join(f"{time:.3g}" for time in found.way_points[:8]) + (", …" * (len(found.way_points) > 8))
-        told = "standard output" if str(output) == STDOUT else output
         lines = [f"{found.duration:.4g} s through {len(found.way_points)} way points ({times} s)", _used(found)]
         words = ",".join(f"{name}={value:.9g}" for name, value in start.items())
-        lines += [f"wrote {told} ({len(found.time)} rows); it begins at --q0 {words}"]
+        lines += [f"wrote {output_in_words(output)} ({len(found.time)} rows); it begins at --q0 {words}"]
         for line in lines:
             click.echo(printable(line), err=True)
 

@@ -91,7 +91,7 @@ def figure(run: Path, image: Path) -> None:
 
 
 def load_map(folder: Path, image: Path) -> None:
-    """What `artsim plot` draws of the torques that hold the arm over a plane of its workspace."""
+    """The map by `artsim plot` of the torques that hold the arm over a plane of its workspace."""
     robot, found, held = "robots/arm7.urdf", str(folder / "found.h5"), str(folder / "load.h5")
     grid = ("--grid", "-0.9:0.9:91,0,0:1.3:66", "--q0", "joint_2=1,joint_4=-1.5", "--on-error", "blank")
     forces = ("--compute", "gravity,link_position", "--links", "link_7", "--on-error", "skip")

@@ -26,6 +26,11 @@ from artsim.sim.foundation.records import Array
 STDOUT = "-"
 
 
+def output_in_words(path: str | os.PathLike[str]) -> str:
+    """The name of an output, as messages have it."""
+    return "standard output" if os.fspath(path) == STDOUT else os.fspath(path)
+
+
 def is_csv(path: str | os.PathLike[str]) -> bool:
     """True if results of this name are written as CSV."""
     return os.fspath(path) == STDOUT or Path(path).suffix.lower() == ".csv"

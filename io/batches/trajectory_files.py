@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from artsim.io.batches.csv_output import STDOUT
 from artsim.io.inputs.configurations import open_input
 from artsim.io.inputs.pose_files import PoseFile
 from artsim.io.output_file.claim import check_output
@@ -20,7 +21,7 @@ from artsim.sim.foundation.rotations import Real
 from artsim.sim.quantities.trajectory import Trajectory
 
 SUFFIXES = (".csv", ".npz", ".h5", ".hdf5")
-STDOUT = "-"
+
 _MOST = 10_000  # way points
 
 

@@ -96,9 +96,7 @@ def draw(
     figure = Figure(figsize=(14.0 if len(panels) > 3 else 8.0, 2.6 * _lines_of(panels) + 0.4), layout="constrained")
     names_of_files = [storable(recording.path.name) for recording in recordings]
     _draw(figure, panels, names_of_files)
-    picture = io.BytesIO()
-    figure.savefig(picture, format=output.suffix[1:].lower(), dpi=110)
-    write_whole(output, picture.getvalue())
+    save_figure(figure, output)
     return notes
 
 
@@ -110,6 +108,13 @@ def check_figure(output: Path) -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise UsageError('plots need matplotlib: pip install "artsim[plot]"') from None
+
+
+def save_figure(figure: Figure, output: Path) -> None:
+    """Write a figure in the format of the file's suffix."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format=output.suffix[1:].lower(), dpi=110)
+    write_whole(output, picture.getvalue())
 
 
 # ---- panels and lines

@@ -7,7 +7,6 @@ largest.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,9 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from artsim.io.exports.figures import SUFFIXES
+from artsim.io.exports.figures import check_figure, save_figure
 from artsim.io.output_file.hdf5 import storable
-from artsim.io.output_file.whole_file import write_whole
 from artsim.io.readers.batch_recording import BatchRecording
 from artsim.io.readers.ik_recording import IkRecording
 from artsim.sim.foundation.errors import UsageError, listed, nearest
@@ -55,20 +53,15 @@ def draw_map(
 
     Raises UsageError: no matplotlib, a file that has no positions, forces or effort limits, an unknown name.
     """
-    if picture.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{picture}: a figure is {', '.join(SUFFIXES)}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError('plots need matplotlib: pip install "artsim[plot]"') from None
+    check_figure(picture)
+    from matplotlib.figure import Figure
+
     notes: list[str] = []
     made = map_of(output, names, entries, notes)
     figure = Figure(layout="constrained")
     _draw(figure, made)
     figure.suptitle(f"{storable(output.path.name)}\n{made.title}", fontsize=10, parse_math=False)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=picture.suffix[1:].lower(), dpi=110)
-    write_whole(picture, drawn.getvalue())
+    save_figure(figure, picture)
     return notes
 
 

@@ -192,7 +192,20 @@ def roll(
 
     if driven:
         return _write_driven(stream, Path(output), content, force=force, progress=progress, stop=stop)
-    layout = content(controls)
+    return _write(stream, Path(output), content(controls), force=force, keep=keep, progress=progress, stop=stop)
+
+
+def _write(
+    stream: Stream,
+    output: Path,
+    layout: Content,
+    *,
+    force: bool,
+    keep: bool,
+    progress: Callable[[int], None] | None,
+    stop: Callable[[], bool] | None,
+) -> Outcome:
+    """Simulate all samples and write them block by block."""
     with BatchWriter(output, layout, force=force) as writer:
 
         def commit() -> bool:
@@ -200,13 +213,13 @@ def roll(
             missing = stream.missing()
             if missing and not (keep and stream.done):
                 return False
-            for start, stop in missing:
-                writer.write(start, stop - start, left_out(layout, stop - start))
+            for first, last in missing:
+                writer.write(first, last - first, left_out(layout, last - first))
             writer.commit()
             return True
 
         def write(start: int, block: dict[str, Array]) -> None:
-            writer.write(start - samples.start, len(block["status"]), block)
+            writer.write(start - stream.samples.start, len(block["status"]), block)
 
         try:
             complete = stream.run(write, progress, stop)

@@ -177,26 +177,9 @@ def rollout(
     own |= {"start": start if is_drawn else GIVEN, "randomise": drawn, "given": values.names}
     config = RolloutConfig(samples, **own)
     given = _sample_controls(plan, controls if each is None else each, samples)
-    arrays: dict[str, Array] = {}
-    touched: dict[int, dict[str, Array]] = {}  # by the first sample of a block
-    first = threading.Lock()
-
-    def keep(start: int, block: dict[str, Array]) -> None:
-        by_sample = {name: values for name, values in block.items() if "/" not in name}
-        with first:
-            touched[start] = {path.rpartition("/")[2]: block[path] for path in block if path not in by_sample}
-            for name, values in by_sample.items():
-                if name not in arrays:
-                    arrays[name] = np.zeros((samples, *values.shape[1:]), values.dtype)
-        for name, values in by_sample.items():
-            arrays[name][start : start + len(values)] = values
-
-    drive = drive_of(config, policy, hold, output)
-    if derivatives or not isinstance(derivatives, bool):
-        if output is not None:
-            raise UsageError("derivatives are kept in memory: no output")
-        named = (action_of(plan),) if isinstance(derivatives, bool) else derivatives
-        drive = drive._replace(derivatives=(named,) if isinstance(named, str) else tuple(named))
+    blocks = _Blocks(samples)
+    drive = drive_of(config, policy, hold, in_file=output is not None)
+    drive = drive._replace(derivatives=_derived_by(plan, derivatives, output))
     with progress_bar("simulating", samples, unit="samples", show=progress) as advance:
         outcome = roll(
             plan,
@@ -208,7 +191,7 @@ def rollout(
             threads=threads or available_cores(),
             force=force,
             facts=None if output is None else provenance("artsim.rollout") | policy_facts(drive),
-            on_block=None if output is not None else keep,
+            on_block=None if output is not None else blocks.keep,
             progress=advance,
         )
     if check:
@@ -217,11 +200,50 @@ def rollout(
         opened = open_output(output)
         assert isinstance(opened, RolloutRecording)
         return opened
-    return MemoryRollout(plan, arrays, outcome, [touched[start] for start in sorted(touched)])
+    return MemoryRollout(plan, blocks.arrays, outcome, blocks.contacts)
 
 
-def drive_of(config: RolloutConfig, policy: Policy | str | os.PathLike[str] | None, hold: int, output: object) -> Drive:
-    """The treatment of samples between steps; `policy`: a function, or the name of an ONNX file. Raises UsageError."""
+class _Blocks:
+    """Blocks of samples, collected from any thread."""
+
+    def __init__(self, samples: int) -> None:
+        self.arrays: dict[str, Array] = {}  # (samples, …) by variable
+        self._samples, self._lock = samples, threading.Lock()
+        self._touched: dict[int, dict[str, Array]] = {}  # by the first sample of a block
+
+    def keep(self, start: int, block: dict[str, Array]) -> None:
+        """Keep the arrays of the samples from `start` on."""
+        by_sample = {name: values for name, values in block.items() if "/" not in name}
+        with self._lock:
+            self._touched[start] = {path.rpartition("/")[2]: block[path] for path in block if path not in by_sample}
+            for name, values in by_sample.items():
+                if name not in self.arrays:
+                    self.arrays[name] = np.zeros((self._samples, *values.shape[1:]), values.dtype)
+        for name, values in by_sample.items():
+            self.arrays[name][start : start + len(values)] = values
+
+    @property
+    def contacts(self) -> list[dict[str, Array]]:
+        """The contacts of the blocks, in the order of their samples."""
+        return [self._touched[start] for start in sorted(self._touched)]
+
+
+def _derived_by(plan: Plan, asked: bool | Sequence[str], output: object) -> tuple[str, ...] | None:
+    """The inputs by which steps are derived, those of the action if none is named; None: steps are not derived."""
+    if asked is False:
+        return None
+    if output is not None:
+        raise UsageError("derivatives are kept in memory: no output")
+    if asked is True:
+        return (action_of(plan),)
+    return (asked,) if isinstance(asked, str) else tuple(asked)
+
+
+def drive_of(
+    config: RolloutConfig, policy: Policy | str | os.PathLike[str] | None, hold: int, *, in_file: bool
+) -> Drive:
+    """The treatment of samples between steps; `policy`: a function, or the name of an ONNX file. `in_file`: whether a
+    file holds the inputs that the policy gives. Raises UsageError."""
     if not 1 <= hold <= MAX_STEPS:
         raise UsageError(f"hold is {hold}, want a number of steps from 1")
     if policy is None and hold != 1:
@@ -230,7 +252,7 @@ def drive_of(config: RolloutConfig, policy: Policy | str | os.PathLike[str] | No
         policy = OnnxPolicy(policy)
     if policy is not None and not callable(policy):
         raise UsageError(f"policy is {policy!r}, want a function of qpos, qvel and time, or an ONNX file")
-    return Drive(config.until, config.cost, policy, hold, policy is not None and output is not None)
+    return Drive(config.until, config.cost, policy, hold, policy is not None and in_file)
 
 
 def policy_facts(drive: Drive) -> dict[str, str]:

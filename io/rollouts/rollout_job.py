@@ -122,24 +122,20 @@ class RolloutJob:
 
     def index_content(self, provenance: Mapping[str, str | int | float], shards: Sequence[Path]) -> Content:
         """See Job. Raises ModelError where the policy gave other inputs in some shards than in others."""
+        content = self._content(0, self.rows, provenance, self.controls)
         if self._drive is None:
-            return self._content(0, self.rows, provenance, self.controls)
+            return content
         shapes = [_input_shapes(path) for path in shards]
         for path, found in zip(shards, shapes, strict=True):
             if found != shapes[0]:
                 raise ModelError(f"{path}: holds other inputs of the policy than {shards[0]}")
+        each = {name: shape for name, (own, shape) in shapes[0].items() if own}
         with open_output(shards[0]) as stored:
             assert isinstance(stored, RolloutRecording)
-            shared = stored.inputs(name for name, (own, _) in shapes[0].items() if not own)
-        start = shared.pop("start_step")
-        held = {name: np.zeros((len(start), shapes[0].get(name, (False, (0,)))[1][-1])) for name in VALUES}
-        own = {
-            name: np.broadcast_to(0.0, (self.rows, *shape))  # the index refers to those of the shards
-            for name, (own, shape) in shapes[0].items()
-            if own
-        }
-        first = Controls(start, **{**held, **shared})
-        return self._content(0, self.rows, provenance, SampleControls(first, own) if own else [first])
+            inputs = stored.inputs({*VALUES} - {*each})
+        # of the samples' own inputs the index has the shapes alone, and refers to those of the shards
+        own = {name: np.broadcast_to(0.0, (self.rows, *shape)) for name, shape in each.items()}
+        return content._replace(inputs={"time": inputs["start_step"] * self.plan.dt, **inputs, **own})
 
     def _content(
         self, first: int, last: int, provenance: Mapping[str, str | int | float], controls: Sequence[Controls]

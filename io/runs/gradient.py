@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from artsim.io.runs.held_inputs import action_of
 from artsim.io.runs.stepping import Simulation
+from artsim.sim.articulation.poses import at_leader, bend_at_leader
 from artsim.sim.articulation.tangent import Tangent
 from artsim.sim.foundation.dataclass import dataclass
 from artsim.sim.foundation.errors import UsageError
@@ -217,8 +218,7 @@ class _Backward:
         ):
             if leader >= 0:
                 x = q[model.dof_coord[leader]]
-                slope = p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]))
-                bend = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4])
+                (_, slope), bend = at_leader(p, x), bend_at_leader(p, x)
                 made[leader] += slope * adjoint[follower] + bend * v[leader] * adjoint[nv + follower]
                 made[nv + leader] += slope * adjoint[nv + follower]
             made[follower] = made[nv + follower] = 0.0

@@ -94,7 +94,7 @@ class Finished(NamedTuple):
     @classmethod
     def of(cls, path: Path, first: int, rows: int, failed: int, failed_rows: Sequence[int], told: Any) -> Finished:
         """The record of a file just written; its bytes are hashed."""
-        size, digest = _sha256(path)
+        size, digest = size_and_sha256(path)
         return cls(Entry(path.name, first, rows, size, digest, failed, told.contacts), tuple(failed_rows), told)
 
 
@@ -204,7 +204,8 @@ def _words(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _sha256(path: Path) -> tuple[int, str]:
+def size_and_sha256(path: Path) -> tuple[int, str]:
+    """The size [bytes] and the SHA-256 of a file. Raises MissingInputError."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:

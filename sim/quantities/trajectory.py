@@ -143,9 +143,7 @@ def trajectory(
     _refuse_numbers(lines, blend, timing, dt, jerk, link)
     base = robot.reference if start is None else _table("start", start, robot.nq)[0]
     limits = _limits(robot, given)
-    base = motion(robot.model, base, base[_coords(robot.model)][None], *np.zeros((2, 1, len(_coords(robot.model))))).q[
-        0
-    ]
+    base = _at_rest(robot.model, base, base[_coords(robot.model)][None])[0]
     mover = Mover(robot.model, base, _dynamics(robot), robot.dofs)
     if link is None:
         if quaternion is not None:
@@ -249,6 +247,11 @@ def _coords(model: Model) -> Array:
     return coords
 
 
+def _at_rest(model: Model, base: Real, y: Real) -> Real:
+    """Configurations (rows, nq) at coordinates (rows, n) of the movable dofs; followers follow."""
+    return motion(model, base, y, *np.zeros((2, *y.shape))).q
+
+
 def _joint_path(
     robot: Planning, base: Real, points: ArrayLike, limits: Limits, from_start: bool, lines: bool, blend: float
 ) -> list[Piece]:
@@ -256,7 +259,7 @@ def _joint_path(
     model = robot.model
     columns, coords = movable(model), _coords(model)
     table = _table("way points", points, robot.nq)
-    want = motion(model, base, table[:, coords], *np.zeros((2, len(table), len(columns)))).q
+    want = _at_rest(model, base, table[:, coords])
     off = np.abs(want - table) > _OFF
     if off.any():
         row, coord = (int(n) for n in np.argwhere(off)[0])
@@ -420,7 +423,7 @@ def _sampled_line(
     curve = through_samples(s, q[:, _coords(robot.model)])
     between = 0.5 * (s[:-1] + s[1:])
     y = curve(between)
-    there = motion(robot.model, start, y, np.zeros_like(y), np.zeros_like(y)).q
+    there = _at_rest(robot.model, start, y)
     pose = robot.compute(there, quantities=("link_pose",), links=(link,))
     position, turn = line.poses(between)
     off = float(np.linalg.norm(pose["link_position"][:, 0] - position, axis=1).max())

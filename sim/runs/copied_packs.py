@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -110,20 +111,13 @@ class CopiedPacks:
     def run_instead(self, entry: Array, starts: Starts) -> bool:
         """Run another kernel (1, 2) of the pack in place of its step from starts of one part; False where contacts lack
         room."""
-        groups = -(-len(starts.qpos) // self._lanes)
-        self.make_room(groups)
-        if starts.factors:
-            self._vary(starts)
-        try:
-            self._fill(starts)
-            self._trials.number[GROUPS], self._trials.group[0] = groups, 0
+        with self._loaded(starts):
             self._trials.take[:] = entry
-            self._call()
-            return bool(self._trials.counters[STOP_REASON] != CROWDED)
-        finally:
-            self._trials.take[:] = self._entry
-            if starts.factors:
-                self._begin_anew()
+            try:
+                self._call()
+                return bool(self._trials.counters[STOP_REASON] != CROWDED)
+            finally:
+                self._trials.take[:] = self._entry
 
     def told(self, starts: Starts) -> list[RowStates]:
         """The states of the rows of n copies."""
@@ -149,13 +143,7 @@ class CopiedPacks:
     def _take(self, starts: Starts) -> None:
         """Take the steps of copies; those with properties of their own are of one group. More room for contacts is made
         where they need it."""
-        groups = -(-len(starts.qpos) // self._lanes)
-        self.make_room(groups)
-        if starts.factors:
-            self._vary(starts)
-        try:
-            self._fill(starts)
-            self._trials.number[GROUPS], self._trials.group[0] = groups, 0
+        with self._loaded(starts) as groups:
             self._call()
             if self._trials.counters[STOP_REASON] == CROWDED:
                 self._fleet.make_room()
@@ -165,6 +153,19 @@ class CopiedPacks:
                 return
             if not self._alive.table[:groups].all():
                 raise StoppedError("derivatives: the step that they are of stops; see status and why_stopped")
+
+    @contextmanager
+    def _loaded(self, starts: Starts) -> Iterator[int]:
+        """Have the next call take its steps from these starts, of one part, and yield the number of their groups. The
+        robot's own properties stand afterwards."""
+        groups = -(-len(starts.qpos) // self._lanes)
+        self.make_room(groups)
+        if starts.factors:
+            self._vary(starts)
+        try:
+            self._fill(starts)
+            self._trials.number[GROUPS], self._trials.group[0] = groups, 0
+            yield groups
         finally:
             if starts.factors:
                 self._begin_anew()

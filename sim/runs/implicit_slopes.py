@@ -11,8 +11,8 @@ The velocities u⁺ and the impulses λ of a step fulfil, for its state, inputs 
 
 and so do their derivatives. Those by u⁺ and λ at fixed x are matrices that the step has. Those by x at fixed u⁺ and λ,
 in which contacts, frames, moment arms and forces of equipment move, are central differences of the equations alone
-(stepping/find_equations.py), which no solution with its rounding and its kinks enters: they are true to some 1e-9. What
-a step settles by solving again otherwise, such as a bias at the midpoint of a fast turn, does not fulfil these
+(stepping/find_equations.py), which no solution with its rounding and its kinks enters: they are true to some 1e-9.
+Terms that a step settles by repeated solutions, such as a bias at the midpoint of a fast turn, do not fulfil these
 equations: the solution is compared with them first.
 """
 

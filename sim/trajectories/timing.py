@@ -21,7 +21,7 @@ from artsim.sim.foundation.errors import StoppedError
 from artsim.sim.foundation.rotations import Real
 from artsim.sim.trajectories.curves import Piece
 from artsim.sim.trajectories.fastest import Passage, PathLimits, StuckError, fastest
-from artsim.sim.trajectories.joint_motion import Motion, motion, movable, on_leaders, resisted
+from artsim.sim.trajectories.joint_motion import Motion, motion, on_leaders, resisted
 
 KEPT = 1e-7  # share of a limit by which it may be exceeded
 _LEAST, _MOST = 400, 6000  # stretches of a grid
@@ -191,8 +191,3 @@ def forces_along(mover: Mover, piece: Piece, passage: Passage, time: Real) -> tu
     moved = mover.motion(piece, *passage.at(time))
     force = mover.forces(moved)
     return moved._replace(v=np.where(np.abs(moved.v) > 1.0 / _HUGE, moved.v, 0.0)), force
-
-
-def columns_of(model: Model) -> Real:
-    """The dofs of a path's coordinates."""
-    return movable(model)
